@@ -122,6 +122,7 @@ TEST_CASE("an absent pattern matches any argument, which has to be given") {
   CHECK(allows(acl, R"([{"a": 1}, "x"])"));
   CHECK(allows(acl, R"(["two\nlines", "x"])"));
   CHECK_FALSE(allows(acl, R"(["x"])"));
+  CHECK_FALSE(allows(acl, R"(["x", "y"])"));
   CHECK_FALSE(allows(under({{{std::nullopt}, {}}}), "[]"));
 }
 

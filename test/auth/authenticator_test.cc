@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -147,6 +148,20 @@ TEST_CASE("tokens of a back end that is not enabled are refused") {
   fixture.options.external_auth.pop_back();
   fixture.start();
   fixture.refuses(with_token(token->token), "back end \"sharedsecret\" is not enabled (user \"fred\")");
+}
+
+TEST_CASE("a token has the user and the groups that it was made for, until it expires") {
+  AuthenticatorFixture fixture;
+  Tokens tokens(tokens_in_store(fixture.store, fixture.clock), seconds(60), fixture.clock);
+  const auto token = tokens.add("fred", "file", {"ops"});
+  REQUIRE(token);
+  const auto identity = fixture.authenticator->authenticate(with_token(*token), request_end());
+  REQUIRE(identity);
+  CHECK(identity->name() == "fred");
+  CHECK(identity->eauth() == "file");
+  CHECK(identity->groups() == std::vector<std::string>{"ops"});
+  fixture.clock.advance(seconds(60));
+  fixture.refuses(with_token(*token), "at token: the token has expired (user fred)");
 }
 
 TEST_CASE("holder returns user and times of a token, until it is revoked") {

@@ -81,13 +81,15 @@ TEST_CASE("failures below the limit end after the window or with a reset") {
   CHECK(fixture.find("b").failures == 1);
 }
 
-TEST_CASE("processes share the counts, which survive a restart") {
+TEST_CASE("processes share the counts and resets, and counts survive a restart") {
   TableFixture fixture;
   FailureTable other(fixture.open(), fixture.clock);
   for (int i = 0; i < 2; ++i) fixture.add("a");
   CHECK(other.add("a", kLimit)->refused_for == seconds(300));
   CHECK(fixture.find("a").refused_for == seconds(300));
   CHECK(FailureTable(fixture.open(), fixture.clock).find("a", kLimit)->failures == 3);
+  REQUIRE(other.reset("a"));
+  CHECK(fixture.find("a").failures == 0);
 }
 
 TEST_CASE("a process knows its own failures at once and those of others within a second") {

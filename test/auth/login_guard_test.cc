@@ -75,10 +75,12 @@ TEST_CASE("failures of one pair lock out neither the user elsewhere nor other us
   CHECK_FALSE(fixture.refuses({"fred", ""}));
 }
 
-TEST_CASE("an address that guesses at many users is refused altogether") {
+TEST_CASE("an address that guesses at many users is delayed, and then refused altogether") {
   const test::CapturedLog log;
   GuardFixture fixture({.address_tries = 20});
   for (int i = 0; i < 20; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
+  CHECK(fixture.slept.at(0) == milliseconds(100));
+  CHECK(fixture.slept.at(7) == milliseconds(800));
   CHECK(fixture.refuses(kFred));
   CHECK_FALSE(fixture.refuses(kFredElsewhere));
   CHECK(log.has("login guard: all users at \"192.0.2.7\": refused for 300 seconds"));

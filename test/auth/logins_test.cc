@@ -9,6 +9,7 @@
 
 #include "../support/captured_log.h"
 #include "../support/door.h"
+#include "../support/eventually.h"
 #include "logins_fixture.h"
 
 namespace rest_fcgi::auth {
@@ -124,9 +125,40 @@ TEST_CASE("one of many threads checks the same credentials, and others wait unti
   CHECK(logins.login(fred, logins.clock.steady()).error().kind == ErrorKind::timeout);
   door.open();
   for (auto& thread : threads) CHECK(thread.get());
+  CHECK(logins.login(fred, end));
   CHECK(logins.asked == 1);
   CHECK(logins.login(fred, logins.next_end()));
   CHECK(logins.asked == 2);
+}
+
+TEST_CASE("threads that wait for the check of a wrong password are refused, and it counts once") {
+  LoginsFixture logins({.tries = 2, .threads = 10});
+  test::Door door;
+  logins.answer = [&](const Credentials&) {
+    door.pass();
+    return Error{ErrorKind::authentication, "not good"};
+  };
+  const Credentials wrong = with_password("fred", "wrong");
+  const SteadyTime end = logins.next_end();
+  std::vector<std::future<Result<std::shared_ptr<const Grant>>>> threads;
+  for (int i = 0; i < 7; ++i) {
+    threads.push_back(std::async(std::launch::async, [&] {
+      while (true) {
+        auto outcome = logins.login(wrong, end);
+        // The test's own login, below, takes a place for a moment.
+        if (outcome || outcome.error().kind != ErrorKind::unavailable) return outcome;
+      }
+    }));
+  }
+  CHECK(door.waiting(1) == 1);
+  // When six threads wait for the check, a further thread may not wait.
+  CHECK(test::eventually(
+      [&] { return logins.login(wrong, logins.clock.steady()).error().kind == ErrorKind::unavailable; }));
+  door.open();
+  for (auto& thread : threads) CHECK(thread.get().error().kind == ErrorKind::authentication);
+  CHECK(logins.asked == 1);
+  logins.answer = nullptr;
+  CHECK(logins.login(with_password("fred", "sesame")));
 }
 
 TEST_CASE("CVE-2016-9639: a grant is for one back end, one user and one password") {

@@ -153,5 +153,16 @@ TEST_CASE("eauth_tokens: etcd keeps tokens in the cluster of etcd.returner, or o
   check_message(error_of("eauth_tokens: rediscluster\n"), "master:1: eauth_tokens: found \"rediscluster\"");
 }
 
+TEST_CASE("another cluster, login, root or ttl of etcd takes effect after a restart") {
+  const std::string etcd = "master_job_cache: etcd\netcd.username: a\n";
+  const Settings now = settings_of(etcd + "etcd.password: b\n");
+  const auto changed = [&](const std::string& keys) { return restart_keys(now, settings_of(etcd + keys)); };
+  CHECK(changed("etcd.password: b\n").empty());
+  CHECK(changed("etcd.password: c\n") == Texts{"etcd.returner"});
+  CHECK(changed("etcd.password: b\netcd.host: e1\n") == Texts{"etcd.returner"});
+  CHECK(changed("etcd.password: b\netcd.ttl: 5\netcd.returner_root: /r\n") ==
+        Texts{"etcd.returner_root", "etcd.ttl"});
+}
+
 }  // namespace
 }  // namespace rest_fcgi::config

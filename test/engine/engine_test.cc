@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/engine.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -8,11 +9,45 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/captured_log.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
+
+namespace {
+
+class EndedRuntime final : public salt::Runtime {
+ public:
+  Result<void> check_event_bus() override { return {}; }
+  Result<void> ping_master(SteadyTime) override { return {}; }
+  [[nodiscard]] salt::RequestStatistics statistics() const override { return {}; }
+  void join_event_bus() override {}
+  std::size_t shutdown(SteadyTime) override { return 0; }
+};
+
+class SlowRecorder final : public recording::Recorder {
+ public:
+  [[nodiscard]] const returner::WriteCounts& writes() const override { return writes_; }
+  Result<void> flush(SteadyTime) override {
+    return Error{ErrorKind::unavailable, "the job caches take longer"};
+  }
+
+ private:
+  const returner::WriteCounts writes_;
+};
+
+}  // namespace
+
+TEST_CASE("a shutdown waits for writes to job caches, and counts unfinished ones as running") {
+  const test::CapturedLog log;
+  engine::SaltEngine salt{std::make_shared<EndedRuntime>(), nullptr, nullptr};
+  CHECK(engine::shut_down({nullptr, nullptr, salt}, {}) == 0);
+  salt.recorder = std::make_shared<SlowRecorder>();
+  CHECK(engine::shut_down({nullptr, nullptr, salt}, {}) == 1);
+  CHECK(log.has("the job caches take longer"));
+}
 
 TEST_CASE("revoke reaches a running process, with each engine, and creates no store") {
   const test::TempDir dir;

@@ -100,6 +100,17 @@ TEST_CASE("a job has Salt's events: new, and one for each return") {
   for (const auto& event : events) CHECK(event->user() == "fred");
 }
 
+TEST_CASE("a listener with the scope own gets no events of other users' jobs") {
+  EmbeddedEngine engine;
+  const Reader ann = listen(engine, {auth::EventScope::own, "ann"});
+  const Reader fred = listen(engine, {auth::EventScope::own, "fred"});
+  (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")");
+  (void)engine.runner(R"("fun": "test.arg")");
+  REQUIRE(engine.master->fire_event("x", Json::empty_object(), nullptr, EmbeddedEngine::soon()));
+  CHECK(read(*ann).empty());
+  CHECK(read(*fred).size() == 4);
+}
+
 TEST_CASE("events of a compound job have maps by function") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);

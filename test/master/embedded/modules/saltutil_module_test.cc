@@ -55,6 +55,27 @@ TEST_CASE("saltutil.running, find_job and is_running show the jobs on the minion
   CHECK(ask(engine, "saltutil.is_running", "\"cmd.*\"") == on_first("[]"));
 }
 
+TEST_CASE("a job on a worker is in the table of running jobs without credentials until it ends") {
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  EmbeddedEngine engine({}, {}, store);
+  const std::string jid = start_sleep(engine, "ms-0");
+  const auto row = [&] {
+    std::string text;
+    REQUIRE(store->read([&](store::Connection& from) {
+      const auto take = [&text](const store::Row& found) {
+        text = found.text(0);
+        return false;
+      };
+      return from.each("SELECT job FROM running_job WHERE jid = ?", take, jid);
+    }));
+    return text;
+  };
+  CHECK(row().find("\"fun\": \"test.sleep\"") != std::string::npos);
+  CHECK(row().find("secret") == std::string::npos);
+  ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
+  CHECK(test::eventually([&] { return row().empty(); }));
+}
+
 TEST_CASE("saltutil.running does not list its own job") {
   EmbeddedEngine engine;
   const auto job = engine.publish_async(
