@@ -27,7 +27,8 @@ constexpr std::size_t kKeptNodes = 4096;
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
-// Returns the offset of the first control character in a string, which simdjson does not report.
+// Returns the offset of the first control character that stands inside a JSON string. simdjson does not
+// report this offset.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {

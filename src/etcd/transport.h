@@ -108,7 +108,8 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error> ended_;  // The error that `read` returns when it has returned all received bytes.
+  std::optional<Error>
+      ended_;  // The error that ended the transfer. `read` returns it after the last received byte.
 };
 
 }  // namespace rest_fcgi::etcd

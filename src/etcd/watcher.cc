@@ -24,7 +24,8 @@ using std::chrono::steady_clock;
 /// A connection that breaks within this time counts as an early break.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before a watch connects again. The pause grows with the number of early breaks.
+/// Returns the pause before a watch connects again. `breaks` is the number of connections in a row that broke
+/// soon after they were made. The pause grows with this number.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }

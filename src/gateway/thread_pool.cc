@@ -98,7 +98,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if another blocked thread would leave a loop without a thread.
+/// Starts a thread if all other threads are needed: if one more thread blocked, a loop would have no thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }

@@ -259,8 +259,8 @@ std::chrono::nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Limits how many passwords may be wrong per second. All processes of rest_fcgi_pam with the same folder
-/// share the limit. In a short time, five times as many passwords may be wrong. Not thread-safe.
+/// Limits how many passwords may be wrong per second on average. A burst may have five times as many. All
+/// processes of rest_fcgi_pam with the same folder share the limit. Not thread-safe.
 class FailureRate {
  public:
   /// Opens the file in `folder` in which the processes count. If the file cannot be used, this process counts

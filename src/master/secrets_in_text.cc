@@ -437,7 +437,8 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // Searches the percent-decoded text, too. It may contain JSON or another form: `payload=%7B%22token%22%3A`.
+  // Searches the text also after percent-decoding, because a form field may contain JSON or a form. For
+  // example, `payload=%7B%22token%22%3A` is JSON with the key `token`.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

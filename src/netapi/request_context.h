@@ -47,9 +47,10 @@ struct Dialect {
   bool started_have_links;   ///< Whether POST /minions returns links to the started jobs.
   /// Whether POST /minions runs chunks of other clients as `local_async`. If false, such chunks are refused.
   bool overrides_client;
-  bool missing_is_404;   ///< Whether an unknown minion or job gets status 404.
-  bool hooks_have_body;  ///< Whether a hook's event has the raw body, and `query` instead of `get`.
-  bool full_headers;     ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
+  bool missing_is_404;  ///< Whether an unknown minion or job gets status 404.
+  /// Whether a hook's event has the raw body in `body`, and the URL's parameters in `query` instead of `get`.
+  bool hooks_have_body;
+  bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
 
 struct RequestContext;

@@ -38,7 +38,8 @@ TEST_CASE("an empty master file, and one of comments, is an empty map") {
   CHECK(read(ConfigDir("# nothing here\n")) == "{}");
 }
 
-// Adds files with cases of merging. The tests expect the result of `salt.config.master_config` of Salt 3006.
+// Adds files in master.d whose keys are merged in different ways. The tests expect the settings that
+// `salt.config.master_config` of Salt 3006 makes from these files.
 ConfigDir& salts_files(ConfigDir& dir) {
   return dir
       .with("master.d/10-a.conf",

@@ -34,8 +34,8 @@ void add_keys(const std::string& file, KeyNames& names) {
   }
 }
 
-/// Returns the names of all keys that the program reads. The configurations use every feature of both
-/// engines.
+/// Returns the names of all keys that the program reads. The function loads configurations that turn on every
+/// feature of both engines, and records the keys that are read.
 KeyNames read_keys() {
   KeyNames names;
   const std::string all =

@@ -33,9 +33,9 @@ class FakeMaster final : public master::Master {
   std::vector<std::string> gone;          ///< Minions that answer a ping but not a call.
   /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
   std::vector<std::string> at_once;
-  What at_once_to = What::call;  ///< `publish` uses `at_once` only for publications of this kind.
-  /// A function that the master calls for each minion of a job. The function gives the minion's return
-  /// to its last parameter.
+  What at_once_to = What::call;  ///< The kind of publication whose result has the returns in `at_once`.
+  /// A function that the master calls for each minion of a job. The function passes the minion's return to
+  /// the callback `Returns`, its last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;

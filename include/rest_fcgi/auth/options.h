@@ -64,9 +64,9 @@ struct LoginGuardOptions {
   std::chrono::seconds window{300};  ///< The time span in which failures are counted.
   std::chrono::seconds refuse{300};  ///< How long logins are refused after too many failures.
   std::size_t threads = 1024;
-  std::size_t max_delayed = 64;  ///< How many threads may sleep before they answer a failed login.
-  /// How many threads may wait until other logins have ended, or until they may compute the hash of a
-  /// password.
+  /// How many threads at a time may delay the reply to a failed login.
+  std::size_t max_delayed = 64;
+  /// How many threads at a time may wait for their turn to check a login or to compute a password's hash.
   std::size_t max_queued = 512;
 };
 

@@ -66,7 +66,9 @@ enum class Engine { embedded, salt };
 
 /// The netapi modules that answer requests, with their paths and ports.
 struct FrontEnds {
-  bool are_named = false;  ///< Whether `rest_fcgi: netapi` is set. Without this key, no module has a port.
+  /// Whether `rest_fcgi: netapi` is set. Without this key, rest_fcgi serves rest_wsgi over FastCGI and opens
+  /// no HTTP port.
+  bool are_named = false;
   std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
   /// The module for each FastCGI path. Only the path `/` ends with a slash.
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};

@@ -37,8 +37,9 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// clients drop events whose `_stamp` has an offset from UTC.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
-/// A function that reserves `length` microseconds for this process. It returns the first microsecond, which
-/// is `now` or later, or absent on failure.
+/// A function that reserves a range of jids, which are times in microseconds, for this process. The range has
+/// `length` microseconds. The function returns the first microsecond, which is `now` or later, or nothing on
+/// failure.
 using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, std::int64_t length)>;
 
 /// Makes unique, ascending jids. A jid is the current microsecond, or the microsecond after the last jid if

@@ -126,13 +126,16 @@ struct Job {
   std::vector<std::string> missing;  ///< The ids in a list target that no minion has.
   /// The known returns of the first minions in `minions`. The Addressee does not get these returns.
   std::vector<Return> returned{};
-  StartGate gate{};  ///< Delays the start of the job. Set only by `publish_async`.
+  StartGate
+      gate{};  ///< Delays the start of the job until the client knows the jid. Set only by `publish_async`.
 };
 
 struct Started {
   std::string jid;
-  std::string tag;          ///< The tag of the events: `salt/run/<jid>` or `salt/wheel/<jid>`.
-  StartGate gate{};         ///< Delays the runner or wheel. Set only by `runner_async` and `wheel_async`.
+  std::string tag;  ///< The tag of the events: `salt/run/<jid>` or `salt/wheel/<jid>`.
+  /// Delays the start of the runner or wheel until the client knows the jid. Set only by `runner_async` and
+  /// `wheel_async`.
+  StartGate gate{};
   bool is_accepted = true;  ///< Whether the master has authorized the caller.
 };
 

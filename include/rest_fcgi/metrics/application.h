@@ -17,8 +17,8 @@ namespace rest_fcgi::metrics {
 /// `/ready` has status 200 or 503 and names each check. `health` must outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
 
-/// Returns `application` with replies to `/health` and `/ready`, which do not name the checks. `health` must
-/// outlive the returned application.
+/// Returns `application` with replies to `/health` and `/ready`. These replies say only whether all checks
+/// succeeded, without the names of the checks. `health` must outlive the returned application.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
 /// Returns the status for a request of `GET /metrics`: `ok` if its user may read the metrics.

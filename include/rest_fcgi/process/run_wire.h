@@ -69,8 +69,8 @@ struct Reply {
   /// The pid, if the program was started. The exit status, or the negative number of the signal, if the
   /// program has ended.
   std::int32_t number = 0;
-  /// A message that ends with a NUL byte. After the end of the program, the message lists the processes that
-  /// cannot be ended.
+  /// A text that ends with a NUL byte. For `missing` and `failed`, the text is the reason. After the end of
+  /// the program, the text lists the processes that cannot be ended. Otherwise the text is empty.
   std::array<char, 4500> text{};
 };
 

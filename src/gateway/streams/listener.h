@@ -75,7 +75,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   ListenerGroup& group_;
   Link link_;
-  Timer answered_;  ///< The listener cancels this timer after it has sent the feed's answers to a message.
+  /// The coroutine that reads messages waits on this timer. The listener cancels the timer, and so wakes the
+  /// coroutine, after it has sent the feed's answers to the last message.
+  Timer answered_;
   const Framing framing_;
   std::unique_ptr<http::Feed> feed_;
   std::optional<UpgradeRequest> upgrade_;

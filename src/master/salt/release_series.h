@@ -29,8 +29,9 @@ enum class Framing {
   with_length,  ///< The length of each map precedes the map in 4 bytes, big-endian.
 };
 
-/// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80, and
-/// the first byte of a length is smaller.
+/// Returns how the master's event bus separates messages: each message is a bare msgpack map, or a length
+/// comes before it. The stream's first byte shows this: a map begins with a byte of at least 0x80, a length
+/// with a smaller byte.
 [[nodiscard]] constexpr Framing framing_of(unsigned char first_byte) noexcept {
   return first_byte >= 0x80 ? Framing::bare : Framing::with_length;
 }

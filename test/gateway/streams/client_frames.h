@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// WebSocket frames of clients (RFC 6455, 5.2), including invalid frames.
+/// Builds WebSocket frames as a client sends them (RFC 6455, 5.2). A test can also build invalid frames.
 namespace rest_fcgi::gateway::test {
 
 struct ClientFrame {

@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownErrors = 2048;  // The number of bytes of standard error in messages.
+// The largest number of bytes of a program's standard error that an error message quotes.
+constexpr std::size_t kShownErrors = 2048;
 // The number of bytes at the start of a script that may contain its documentation.
 constexpr std::size_t kDocBytes = 16384;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

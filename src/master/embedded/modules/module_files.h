@@ -35,7 +35,7 @@ struct ScriptSettings {
 /// Makes the return of a failed call with the text `what_happened: errors`. Shows only the end of `errors`.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
 
-/// Logs the end of a program's standard error.
+/// Logs the last part of a program's standard error.
 void log_errors(std::string_view function, const Ended& ended);
 
 struct PythonFile {

@@ -10,8 +10,11 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-constexpr std::size_t kPcreWork = 250;  // The work of one comparison with a regular expression.
-constexpr std::size_t kShort = 16;      // 16 bytes of a long text count as 1 unit of work.
+// The matching of a target ends after a limited number of units of work. A comparison with a regular
+// expression counts as `kPcreWork` units. A comparison with a long text counts as 1 unit for each `kShort`
+// bytes.
+constexpr std::size_t kPcreWork = 250;
+constexpr std::size_t kShort = 16;
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
   for (;;) {

@@ -57,8 +57,8 @@ class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Remembers the owner if the event is the `new` of a job. REQUIRES: the caller passes each event to `note`
-  /// before `owner_of`.
+  /// Remembers the owner of a job if the event's tag is `salt/job/JID/new`. REQUIRES: the caller passes each
+  /// event to `note` before `owner_of`.
   void note(const Event& event);
 
   [[nodiscard]] std::string owner_of(const Event& event) const;

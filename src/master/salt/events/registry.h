@@ -93,8 +93,8 @@ class Registry {
   void on_event(const Event& event);
   void sweep();
 
-  /// Refuses further expectations. Returns when no thread waits for the bus and the loss was reported to all
-  /// listeners.
+  /// Ends the registry: refuses threads and listeners that want to wait for events. Returns when no thread
+  /// waits for the bus and all listeners were told that the bus is lost.
   void close();
 
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
