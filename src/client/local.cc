@@ -24,7 +24,7 @@ Reply reply_of(Json item, std::string jid) {
 }
 
 /// Returns Salt's reply for a target that matches no minion.
-Reply nobody() {
+Reply no_minions_reply() {
   return reply_of(Json::empty_object(), {});
 }
 
@@ -100,7 +100,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const auto published = gatherer.publish(publication);
   if (!published) return published.error();
   const master::Job& job = **published;
-  if (job.jid.empty()) return nobody();
+  if (job.jid.empty()) return no_minions_reply();
   ReturnMap map(job, call.permit.chunk().local().full_return);
   // A master counts minions below its syndics as missing, although these minions can return.
   std::vector<std::string> missing = job.missing;
@@ -148,7 +148,7 @@ Result<Reply> cmd(const Call& call) {
 Result<Reply> run_job(const Call& call) {
   Result<master::Job> job = call.master.publish_async(call.permit);
   if (!job) return std::move(job).error();
-  if (job->jid.empty()) return nobody();
+  if (job->jid.empty()) return no_minions_reply();
   Json started = written_object([&job](JsonWriter& writer) {
     write_strings(writer.key("jid").string(job->jid).key("minions"), job->minions);
   });
@@ -161,7 +161,7 @@ Result<Reply> cmd_subset(const Call& call) {
   auto able = find_answering(call, Publication::What::has_function,
                              [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();
-  if (able->empty()) return nobody();
+  if (able->empty()) return no_minions_reply();
   std::shuffle(able->begin(), able->end(), dice());
   able->resize(std::min(able->size(), call.permit.chunk().local().subset));
   Publication publication;

@@ -243,7 +243,7 @@ class Job {
   void end(Reply::Kind how);
   void end_all();
   [[nodiscard]] bool kill_children();
-  [[nodiscard]] std::string whoever_is_left() const;
+  [[nodiscard]] std::string remaining_processes() const;
 
   const StartOrder& order_;
   const int socket_;
@@ -271,7 +271,7 @@ void Job::run(Streams streams) {
   }
   end_all();
   say(socket_, failure_ ? explained(order_, *failure_)
-                        : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
+                        : make_reply(how_, code_, is_childless_ ? "" : remaining_processes()));
 }
 
 /// Starts the child process that becomes the program. Returns false and sets errno on failure.
@@ -403,7 +403,7 @@ bool Job::kill_children() {
   return is_killed;
 }
 
-std::string Job::whoever_is_left() const {
+std::string Job::remaining_processes() const {
   std::string text;
   for (const pid_t child : children()) {
     std::ifstream file("/proc/" + std::to_string(child) + "/comm");

@@ -81,10 +81,10 @@ Error failure(const Address& address, int error) {
   if (error == EACCES && address.storage.ss_family == AF_UNIX) {
     return {ErrorKind::authorization, refused_path(address.name)};
   }
-  const bool nobody = error == ENOENT || error == ECONNREFUSED;
+  const bool is_absent = error == ENOENT || error == ECONNREFUSED;
   return {ErrorKind::unavailable,
           format("{}: {}{}", address.name, errno_text(error),
-                 nobody ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
+                 is_absent ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
 }
 
 /// Waits until `fd` or `stop` is ready, but at most for `patience`.
