@@ -29,7 +29,7 @@ Reply no_minions_reply() {
 }
 
 /// Returns a random number generator. std::random_device would take 5 KB of each waiting thread's stack.
-std::minstd_rand dice() {
+std::minstd_rand random_generator() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
   return std::minstd_rand(seed);
@@ -162,7 +162,7 @@ Result<Reply> cmd_subset(const Call& call) {
                              [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();
   if (able->empty()) return no_minions_reply();
-  std::shuffle(able->begin(), able->end(), dice());
+  std::shuffle(able->begin(), able->end(), random_generator());
   able->resize(std::min(able->size(), call.permit.chunk().local().subset));
   Publication publication;
   publication.only = *std::move(able);
