@@ -46,11 +46,19 @@ std::string_view scheme_of(const Environ& environ) {
   return environ.get("REQUEST_SCHEME") == "http" ? "http" : "";
 }
 
+/// Returns the scheme of an origin as the scheme of a page. The Python package ws4py sends `ws` or `wss`, the
+/// scheme of the WebSocket's URL.
+std::string_view page_scheme_of(std::string_view origin) {
+  const std::string_view scheme = origin.substr(0, origin.find(kBehindScheme));
+  if (scheme == "ws") return "http";
+  return scheme == "wss" ? "https" : scheme;
+}
+
 bool is_own(std::string_view origin, const Environ& environ) {
   const std::string_view host = host_of(origin);
   if (host.empty() || host != environ.get("HTTP_HOST")) return false;
   const std::string_view scheme = scheme_of(environ);
-  return scheme.empty() || origin.substr(0, origin.find(kBehindScheme)) == scheme;
+  return scheme.empty() || page_scheme_of(origin) == scheme;
 }
 
 }  // namespace

@@ -81,6 +81,10 @@ TEST_CASE("a different scheme is a different origin") {
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
+  // ws4py sends the scheme of the WebSocket's URL.
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"REQUEST_SCHEME", "http"}}));
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", "wss://api.example.org"}, {"HTTPS", "on"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"HTTPS", "on"}}));
   // A proxy may use TLS for the client's connection and no TLS for its connection to this server.
   for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
     CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));

@@ -73,7 +73,7 @@ def test_the_common_name_must_be_allowed(serve, directory, authorities, mode):
         assert json.loads((directory / "reply").read_text())["return"] == "Client certificate CN not allowed"
     assert get(directory, port, *wrong.client(PROXY)) == REFUSED
     assert get(directory, port) == (REFUSED if mode == "CERT_REQUIRED" else 403)
-    assert 'ssl_allowed_cn does not name the client: its certificate has CN "evil.example.com"' in daemon.log().replace("'", '"')
+    assert 'the client is not in ssl_allowed_cn: its certificate has CN "evil.example.com"' in daemon.log().replace("'", '"')
 
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])

@@ -37,7 +37,7 @@ def test_pepper_receives_every_event_in_order(rest, way_in):
     assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
 
 
-@pytest.mark.parametrize("client", ["websockets", "websocket-client"])
+@pytest.mark.parametrize("client", ["websockets", "websocket-client", "ws4py"])
 @pytest.mark.parametrize(
     ("rest", "path"),
     [("rest_cherrypy", "/ws"), ("rest_cherrypy", "/ws/{token}"), ("rest_tornado", "/all_events/{token}")],
@@ -45,12 +45,6 @@ def test_pepper_receives_every_event_in_order(rest, way_in):
 )
 def test_websocket_clients_receive_every_event_in_order(rest, path, client):
     assert ran(client, rest.ways["http"], path) == list(range(COUNT))
-
-
-@CHERRYPY
-@pytest.mark.parametrize("path", ["/ws", "/ws/{token}"])
-def test_ws4py_receives_every_event_in_order(rest, path):
-    assert ran("ws4py", rest.ways["http"], path) == list(range(COUNT))
 
 
 @CHERRYPY

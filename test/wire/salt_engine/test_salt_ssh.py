@@ -135,7 +135,7 @@ def test_ssh_keeps_argument_types_and_ignores_hosts_outside_the_roster(hosts):
     for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in to these hosts
         assert hosts.engine.run(ssh(name, "test.ping")) == [{}]
     reply = hosts.engine.post(ssh("web9", "test.ping", roster_file="nosuch"))
-    assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
+    assert reply.status == 400 and "'roster_file': found 'nosuch'" in reply.json["return"], reply
 
 
 @FIRST_SERIES
