@@ -55,8 +55,8 @@ class AclRule {
   /// Returns whether the rule allows functions on minions. If false, the rule allows runners or wheels.
   [[nodiscard]] bool is_for_minions() const noexcept { return !scope_.starts_with('@'); }
 
-  /// Returns whether the rule's target contains all minions of a call. `within` compares a target with the
-  /// minions of the call.
+  /// Returns whether the rule's target contains all minions of a call. `within` returns whether a target
+  /// contains all these minions. A rule without a target contains all minions.
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
   /// REQUIRES: is_for_minions().

@@ -46,7 +46,7 @@ struct Eauth {
 };
 
 /// Delays the answers to refused logins, so that the duration does not show the cause. Each refusal takes a
-/// multiple of `step`, and at least as long as the longest refusal so far. If this is more than 16 steps, the
+/// multiple of `step`. A refusal of up to 16 steps takes as long as the longest such refusal so far. A longer
 /// refusal takes a multiple of 16 steps. RefusalTime is thread-safe.
 class RefusalTime {
  public:
@@ -59,7 +59,7 @@ class RefusalTime {
 
  private:
   const std::chrono::milliseconds step_;
-  std::atomic<std::int64_t> longest_{1};  // The duration of the longest refusal so far, in steps.
+  std::atomic<std::int64_t> longest_{1};  // The longest refusal of up to 16 steps so far, in steps.
 };
 
 /// Makes Salt's back end `file`: users in a text, htpasswd or htdigest file. If the file changes, the next

@@ -129,7 +129,7 @@ class FileEauth {
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
   /// Returns a text that identifies the version of the file. If the file changed a moment ago, each call
-  /// returns a different text, because another change may follow.
+  /// returns a different text, because the file's time may not show the next change.
   [[nodiscard]] std::string stamp() const;
 
   /// Logs why the file cannot be read. Returns the error for the client.

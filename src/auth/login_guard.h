@@ -22,9 +22,9 @@
 namespace rest_fcgi::auth {
 
 /// Limits password guesses. Counts the failed logins of each client address, and of each user at an address.
-/// A guesser therefore cannot lock out a user who logs in from another address. Each failure increases the
-/// delay of the next answers. After too many failures, logins are refused without a check of the password. A
-/// LoginGuard is thread-safe.
+/// A guesser therefore cannot lock out a user who logs in from another address. Each failure lengthens the
+/// delay before the answer to the next failed login. After too many failures, logins are refused without a
+/// check of the password. A LoginGuard is thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
@@ -49,8 +49,8 @@ class LoginGuard {
   /// An object that counts a thread as occupied by a login. The count ends when the object is destroyed.
   using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
-  /// A running check of a password. If N more failures reach the limit, at most N Attempts run at the same
-  /// time. Concurrent guesses therefore cannot exceed the limit. An Attempt is not thread-safe.
+  /// A running check of a password. If the limit is N failures away, at most N Attempts run at the same time.
+  /// Concurrent guesses therefore cannot exceed the limit. An Attempt is not thread-safe.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;

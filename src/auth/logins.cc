@@ -72,10 +72,11 @@ LoginCounts::What count_of(const Done& done) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// A grant, the result of a successful check, which later logins with these credentials use without a new
-/// check. All requests use the grant until `end`. The request that made the check uses the grant until its
-/// `deadline`. Requests with an earlier deadline use the grant for the time `kForOthers` after the check. An
-/// entry whose grant is no longer used still shows that the credentials were right.
+/// A grant is the result of a successful check. Later logins with the same credentials use the grant instead
+/// of a new check. Every request may use the grant until `end`. The request that made the check may use the
+/// grant until `deadline`. A request with an earlier deadline than this request may use the grant for the
+/// time `kForOthers` after the check. After these times, the entry only shows that the credentials were
+/// right.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -129,7 +130,8 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  // Removes old grants until `grants_` can take one more. REQUIRES: the caller holds `mutex_`.
+  // Makes room for one more grant in `grants_`. If `grants_` is full, removes the grants that are no longer
+  // used. If all grants are in use, removes all of them. REQUIRES: the caller holds `mutex_`.
   void make_room(SteadyTime now);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
@@ -248,8 +250,8 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
           ErrorKind::timeout,
           "Another request is checking the same credentials, and this check did not end in time; try again."};
     }
-    // If another thread's check timed out, this thread checks the credentials itself, because its `deadline`
-    // may be later.
+    // If the other thread's check timed out, this thread checks the credentials itself, unless `deadline` has
+    // passed, too. The other thread may have had an earlier deadline.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;

@@ -116,8 +116,9 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   }
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // If the first helper did not read the request, asks a new helper. After any other error, PAM may already
-  // have seen the password. PAM modules that count failures must not see it twice.
+  // If the first helper did not read the request, asks a new helper. After any other error, does not ask
+  // again, because PAM may already have seen the password. PAM modules that count failures must not see a
+  // password twice.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
     auto started = HelperProcess::start(options_.helper, options_.timeout);

@@ -30,13 +30,13 @@ struct TokenLifeRule {
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
-  std::string_view eauth;  ///< The name of the back end. Only for the kind `eauth`.
+  std::string_view eauth;  ///< The name of the back end, if `kind` is `eauth`.
   std::string_view username;
   SecretView password;
   SecretView token;
   /// The client's address according to the web server. Empty if unknown.
   std::string_view remote{};
-  /// Salt's `token_expire` for the new token.
+  /// The lifetime that the client wants for a new token: the key `token_expire` of Salt's request.
   std::optional<std::chrono::milliseconds> token_life{};
 
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {

@@ -54,7 +54,7 @@ struct EauthOptions {
   std::vector<Principal> principals;
 };
 
-/// The limits on password guesses. A failure is a login that failed.
+/// The limits on password guesses. A failure is a login that counts as a wrong password.
 struct LoginGuardOptions {
   /// The number of failures after which logins of a user from an address are refused. 0 turns off all limits
   /// on guesses.
@@ -66,7 +66,8 @@ struct LoginGuardOptions {
   std::size_t threads = 1024;
   /// How many threads at a time may delay the reply to a failed login.
   std::size_t max_delayed = 64;
-  /// How many threads at a time may wait for their turn to check a login or to compute a password's hash.
+  /// How many threads at a time may wait for the end of other logins of the same user or address. Also how
+  /// many further threads may wait for their turn to compute a password's hash.
   std::size_t max_queued = 512;
 };
 

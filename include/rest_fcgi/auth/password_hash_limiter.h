@@ -50,7 +50,9 @@ class PasswordHashLimiter {
  private:
   struct Waiter {
     const std::string& network;
-    std::uint64_t round;  // The limiter admits threads with a smaller `round` first.
+    // The limiter admits threads with a smaller `round` first. Each further waiting thread of a network has a
+    // greater `round`, so the networks take turns.
+    std::uint64_t round;
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
   };
@@ -70,7 +72,9 @@ class PasswordHashLimiter {
   mutable std::mutex mutex_;
   std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards `inside_` and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  std::uint64_t round_ = 0;  // The highest `Waiter::round` of all threads that were admitted.
+  // The highest `Waiter::round` of all threads that were admitted. The first waiting thread of a network gets
+  // this round.
+  std::uint64_t round_ = 0;
   Waiters waiters_;
 };
 
