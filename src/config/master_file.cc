@@ -126,7 +126,7 @@ thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // After the result 0, glob(3) continues with the next folder.
+  return 0;  // If the error function returns 0, glob(3) continues with the next folder.
 }
 
 /// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.

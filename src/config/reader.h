@@ -56,7 +56,8 @@ class Findings {
     start_keys_.emplace_back(std::move(key), std::move(value));
   }
 
-  /// Records a key that a Reader looked up, for a test. `path` is the full name of the key.
+  /// Records a key that a Reader looked up. A test checks that the documentation has all these keys. `path`
+  /// is the full name of the key.
   void add_key(std::string path) { read_keys_.push_back(std::move(path)); }
   [[nodiscard]] const std::vector<std::string>& read_keys() const noexcept { return read_keys_; }
 

@@ -111,11 +111,11 @@ struct Settings {
   /// The keys that take effect only at start, with their values.
   std::vector<std::pair<std::string, std::string>> start_keys;
 
-  /// Returns these settings without databases, because users without access to the databases may run
-  /// `--check-config` and `--explain`.
+  /// Returns this object with empty settings for databases. Users may run `--check-config` and `--explain`
+  /// without access to the databases.
   [[nodiscard]] Settings without_files() &&;
 
-  /// Returns these settings without job caches, because `--mk-token` stores only a token.
+  /// Returns this object with empty settings for job caches, because `--mk-token` stores only a token.
   [[nodiscard]] Settings without_jobs() &&;
 };
 
@@ -160,7 +160,7 @@ Result<void> write_first_setup(const FirstSetup& setup);
 [[nodiscard]] bool takes_hooks(const Settings& settings);
 
 /// Returns the output of `--check-config`. `event_bus` and `hooks` are texts that say whether this process
-/// can read and fire the events of the master. They may be empty.
+/// can read and fire the events of the master. Either text may be empty.
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
