@@ -34,8 +34,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments `name=value` with a YAML alias. If `as_command_line` is true, reports any argument whose
-/// value JSON cannot represent.
+/// Reports arguments `name=value` whose value has a YAML alias. If `as_command_line` is true, reports all
+/// arguments, with or without a name, whose value has an alias or cannot be represented in JSON.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {

@@ -114,7 +114,7 @@ void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   call.gather_job_timeout = reader.duration("gather_job_timeout");
   call.full_return = reader.flag("full_return");
   call.ret = reader.text("ret");
-  // Salt ignores the `jid` of a batch, which consists of several jobs.
+  // A batch consists of several jobs, so Salt ignores its `jid`.
   if (client != Client::local_batch) read_jid(reader, call.jid);
   call.metadata = reader.object("metadata");
   if (client == Client::local_batch) {

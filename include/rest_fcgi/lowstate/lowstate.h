@@ -97,7 +97,7 @@ struct LocalCall {
   BatchSize batch;
   /// For local_batch, the delay after a return before the next minion starts.
   std::chrono::milliseconds batch_wait{0};
-  bool failhard = false;  ///< For local_batch, whether a failure stops the start of further minions.
+  bool failhard = false;  ///< For local_batch, whether no further minion starts after a failure.
   bool raw = false;       ///< For local_batch, whether the results are whole events.
   std::size_t subset = 3;
   std::string_view roster;  ///< For ssh, the type of the roster. If empty, the master's setting applies.
@@ -126,8 +126,8 @@ struct Chunk {
 
 [[nodiscard]] Json published_functions(const LocalCall& call);
 
-/// Returns a job's `arg` as Salt publishes the job. An object with keyword arguments has the member
-/// `"__kwarg__": true`.
+/// Returns the `arg` of a job in the form in which Salt publishes it. An object with keyword arguments has
+/// the member `"__kwarg__": true`.
 [[nodiscard]] Json published_arguments(const LocalCall& call);
 
 /// Returns the member `key`. Returns std::nullopt for null and empty values, which clients send for unused
