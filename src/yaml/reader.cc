@@ -176,7 +176,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (found == anchored_.end())
       fail(mark, "found an alias inside of the value that it names, expected another value");
     const Size size = size_of(found->second);
-    // `size.values` includes the copied value itself, which `add` counts.
+    // `size.values` includes the copied value itself. `add` counts this value below, so one is subtracted
+    // here.
     count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
@@ -244,7 +245,7 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    // In the form `? key`, a key needs no colon.
+    // YAML allows `? key` without a colon, so the missing colon is no mistake.
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
@@ -258,7 +259,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Adds `values` to `values_`, and checks the limit.
+  /// Adds `values` to `values_`. Throws if `values_` is then above the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
