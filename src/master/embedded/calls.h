@@ -32,7 +32,8 @@ class LocalCaller {
     const lowstate::LocalCall& call;
     std::string_view user;
     Selection selection;
-    /// Whether `selection` lacks minions that the call's target matches.
+    /// Whether `selection` lacks minions that the call's target matches. The job's target is then the list of
+    /// the selected ids.
     bool is_narrowed = false;
     std::string_view jid = {};  ///< The jid that the caller chose, or empty.
   };
@@ -44,9 +45,11 @@ class LocalCaller {
         jobs_(std::move(jobs)),
         workers_(workers) {}
 
-  /// Runs the functions of the call. Quick functions run on this thread, and the Job has up to 1 MiB of their
-  /// returns. Other functions run on worker threads and return to `returns`. If `returns` is null, only the
-  /// job cache gets returns. Fails with `invocation` for a used jid, `unavailable` or `internal`.
+  /// Runs the functions of the call. If all functions are quick, they run on this thread. The Job then has
+  /// about the first 1 MiB of their returns, and `returns` gets the rest. Otherwise the functions run on
+  /// worker threads, and `returns` gets all returns. If `returns` is null, the functions run on worker
+  /// threads, and only the job cache gets the returns. Fails with `invocation` if the chosen jid is not
+  /// accepted, with `unavailable`, or with `internal`.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
   /// Answers a Publication such as a ping, without running a function. Saves nothing in the job cache.
@@ -103,8 +106,8 @@ inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));
 }
 
-/// Calls `begin` and returns null if the caller waits for the job. Otherwise returns an object that calls
-/// `begin` when its last copy is destroyed.
+/// If `is_awaited` is true, because the caller waits for the job, calls `begin` and returns null. Otherwise
+/// returns an object that calls `begin` when its last copy is destroyed.
 template <class Begin>
 [[nodiscard]] master::StartGate start_or_gate(bool is_awaited, Begin begin) {
   struct Gate {

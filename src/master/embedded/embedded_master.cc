@@ -69,8 +69,9 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Interrupts the calls before the worker threads stop. An interrupted call drops the return that it
-      // makes when its thread stops.
+      // First records each running call as interrupted, and then stops the worker threads. A function that
+      // then ends still returns a value. This value is dropped, because its call already has a recorded
+      // return.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }

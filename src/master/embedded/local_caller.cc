@@ -210,7 +210,8 @@ Result<returner::Load> LocalCaller::make_load(const Request& request, master::Jo
 }
 
 Result<master::Job> LocalCaller::run_here(const Request& request, master::Job job, const Addressee& returns) {
-  // The largest size in bytes of the returns in the Job. Further returns are delivered one by one.
+  // The Job takes returns until their total size in bytes reaches this limit. Each further return goes to
+  // `returns` as soon as it is saved.
   constexpr std::size_t kMaxHeldBytes = std::size_t{1} << 20;
   const LocalJob local(request.call);
   const Result<returner::Load> load = make_load(request, job);
@@ -249,7 +250,8 @@ Result<master::Job> LocalCaller::run_on_workers(const Request& request, master::
   const auto work =
       std::make_shared<Work>(Work{minions_, modules_, request.selection.positions, jobs_,
                                   jobs_->extra_returners(request.call.ret), *std::move(local), returns});
-  // `work` owns the running job, so the running job holds only a weak pointer to `work`.
+  // `work` owns the running job. The running job holds only a weak pointer to `work`. With two owning
+  // pointers, the two objects would keep each other alive forever.
   auto interrupt = [weak = std::weak_ptr(work)](const returner::Load& of, std::size_t call) {
     log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
     const auto interrupted = weak.lock();

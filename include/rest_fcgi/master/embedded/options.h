@@ -39,7 +39,7 @@ struct Options {
   std::size_t max_workers = 256;  ///< The largest number of threads for slow functions and asynchronous jobs.
   /// The largest number of waiting calls. A further call fails with `unavailable`.
   std::size_t max_queued = 10000;
-  master::JidShare jid_share;  ///< The host's share of all job ids, if several hosts share a job cache.
+  master::JidShare jid_share;  ///< Which job ids this host may make, if several hosts share a job cache.
   /// The largest total size in bytes of the loads of all running and waiting jobs, as JSON texts.
   std::size_t max_queued_bytes = 64 << 20;
 };

@@ -48,7 +48,8 @@ bool is_secret(std::string_view key, const JsonValue& value) {
 void write_member(JsonWriter& writer, const JsonMember& member, const Redaction& redaction) {
   const auto& [key, value] = member;
   if (redaction.marks == Marks::dropped && key == kMark) return;
-  // A key may contain secrets: JSON that is sent with the Content-Type of a form becomes one key.
+  // Hides secrets in the key, too. If a client sends JSON with the Content-Type of a form, the whole JSON
+  // text becomes one key.
   writer.key(master::without_secrets(key, redaction.texts).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
@@ -220,8 +221,8 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  // Other programs may save loads without minions. Such a load is a call of a runner or wheel if its function
-  // has such a name.
+  // Other programs may save loads without minions. For a load without minions, the name of the function alone
+  // decides.
   if (!is_named || load.minions.empty()) return is_named;
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }

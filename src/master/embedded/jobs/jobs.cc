@@ -133,8 +133,7 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // A jid of the last two seconds that the caller chose is refused. Another process may use the same jid and
-  // may not have saved it yet.
+  // Refuses a jid from the last two seconds. Another process may have made the same jid and not yet saved it.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
@@ -309,7 +308,8 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // This return is a placeholder, so a late return of the ended process may replace it.
+    // This return is a placeholder. The ended process may have left a return in etcd's outbox. When this
+    // return is delivered, it replaces the placeholder.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });

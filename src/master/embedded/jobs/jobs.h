@@ -30,7 +30,7 @@ inline constexpr std::string_view kInterrupted = "Job interrupted: the engine sh
 inline constexpr std::string_view kOrphaned = "Job interrupted: the process that ran it is gone.";
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
-/// Waits for the given time. Returns false after a stop request.
+/// Waits for the given time, or until a stop request. Returns false after a stop request.
 [[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
 
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
@@ -41,8 +41,8 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// A function that records an interrupted call. The job calls it at most once for each call that has no
-  /// return.
+  /// A function that records a return for an interrupted call. The job uses this function at most once for
+  /// each call, and only if no thread has claimed the right to record a return of the call.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret` names the returners that the caller chose. REQUIRES: the load's minions are sorted.
@@ -51,8 +51,8 @@ class RunningJob {
   [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Claims the right to record the return of a call. Returns true for the first claim of the call.
-  /// `interrupt` claims a call, too.
+  /// Claims the right to record the return of a call, so that only one return is recorded. Returns false if
+  /// `claim` or `interrupt` has already claimed this right.
   [[nodiscard]] bool claim(std::size_t call);
 
   /// Marks a call as finished after its return is recorded. Returns true for the last call of the job.
@@ -69,8 +69,8 @@ class RunningJob {
   /// Asks the job's call on a minion to stop. Returns false if the job does not run there.
   bool stop_on(std::string_view minion);
 
-  /// Claims each call without a claimed return, and passes it to the Interrupt function. Returns the number
-  /// of these calls.
+  /// Claims all calls that `claim` has not claimed, and passes each of them to the Interrupt function.
+  /// Returns the number of these calls.
   std::size_t interrupt();
 
  private:
@@ -88,8 +88,8 @@ class RunningJob {
   std::size_t unfinished_;  // The number of unfinished calls. `mutex_` guards it.
 };
 
-/// The jobs of this process: their ids, their loads and returns in the job cache, and the running jobs. The
-/// store has the jobs of other processes. Thread-safe.
+/// Makes job ids, saves loads and returns in the job cache, and keeps the running jobs of this process. The
+/// store lists the running jobs of all processes. Thread-safe.
 class Jobs {
  public:
   /// Returners that get a job in addition to the job cache. The Jobs object owns the returners.
@@ -114,8 +114,8 @@ class Jobs {
   /// Returns the returners of Salt's `ext_job_cache` and the returners in `ret`.
   [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
 
-  /// Saves a load in the job cache and in `extra`. With `Durability::durable`, fails with `unavailable` if
-  /// the load cannot be saved. Other failures are only logged.
+  /// Saves a load in the job cache and with the returners in `extra`. With `Durability::durable`, fails with
+  /// `unavailable` if the job cache cannot save the load. Logs all other failures and returns success.
   Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
   /// Announces a saved job. `missing` lists the ids in the job's target that no minion has.
@@ -137,7 +137,7 @@ class Jobs {
 
   void finish(RunningJob& job, std::size_t call);
 
-  /// Interrupts all calls without a claimed return, and removes all running jobs. Returns the number of
+  /// Calls `RunningJob::interrupt` of all running jobs, and removes these jobs. Returns the number of
   /// interrupted calls.
   std::size_t interrupt_all();
 
@@ -179,12 +179,14 @@ class Jobs {
   const std::string master_id_;
   const std::shared_ptr<Announcer> announcer_;
   const std::size_t max_queued_bytes_;
-  std::atomic<std::size_t> queued_bytes_{0};  // The loads of all running and waiting jobs in bytes.
+  // The total size in bytes of the loads of all running and waiting jobs.
+  std::atomic<std::size_t> queued_bytes_{0};
   RunningTable table_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
   master::JidSource jids_;
-  // The store's thread calls this object, so this member is destroyed first.
+  // The store's thread calls this Jobs object until `kill_watch_` is destroyed. As the last member,
+  // `kill_watch_` is destroyed before the other members.
   store::Store::Registration kill_watch_;
 };
 

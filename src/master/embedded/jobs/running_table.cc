@@ -45,7 +45,7 @@ std::int64_t start_of(std::int64_t pid) {
 }
 
 /// Returns whether the process that started at `start` has ended. `found` is the result of `start_of(pid)`.
-/// If /proc hides the process (hidepid, ProtectProc=), kill(2) decides.
+/// If /proc does not show the process (hidepid, ProtectProc=), asks kill(2) whether the process exists.
 bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
   return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
 }

@@ -10,7 +10,9 @@ namespace {
 
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;  ///< The return code: 0 for every success, a negative signal number, or 1 after a timeout.
+  /// 0 if the command succeeded, and 1 after a timeout. Otherwise the exit status, or the negative number of
+  /// the signal that ended the command.
+  int retcode = 0;
   bool timed_out = false;
   std::string output;
   std::string errors;

@@ -45,8 +45,8 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// The variable PATH for a program that an init system starts. This process does not know the PATH of the
-/// init system.
+/// The variable PATH for a program that runs in a systemd unit of rest_fcgi_run. This process does not know
+/// the PATH of that unit.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -124,8 +124,8 @@ class CmdParser {
   }
 
   const CmdOptions& options_;
-  // Whether this process starts the program. Otherwise an init system starts the program, with users, folders
-  // and variables of its own.
+  // Whether this process itself starts rest_fcgi_run, which starts the program. Otherwise systemd starts
+  // rest_fcgi_run in a unit that has its own user, folders and variables.
   const bool is_here_;
   CmdProgram parsed_;
   Program& program_ = parsed_.program;
@@ -216,8 +216,9 @@ CmdParser::Problem CmdParser::parse_shell() {
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-/// Collects the variables from `env`, the C locale, the login of the user `runas`, and this process. An
-/// earlier source overrides a later source. `prepend_path` is put in front of the resulting PATH.
+/// Collects environment variables from four sources: `env`, the C locale, the account of the user `runas`,
+/// and the environment of this process. If several sources have a variable, the first of them determines its
+/// value. Puts `prepend_path` in front of the resulting PATH.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
   if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;

@@ -111,7 +111,7 @@ Reply keys_of(const JsonValue& object) {
   })};
 }
 
-/// Replaces the last quarter of a serial number by the letter X.
+/// Replaces each byte in the last quarter of a serial number by the letter X.
 std::string sanitized_serial(std::string_view serial) {
   std::size_t kept = serial.size() * 3 / 4;
   while (kept > 0 && kept < serial.size() && (static_cast<unsigned char>(serial[kept]) & 0xC0U) == 0x80U)

@@ -123,7 +123,8 @@ class Modules {
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view glob) const;
 
   /// Returns whether a thread of a request may run the function. A quick function does not sleep, start a
-  /// program or compute for long. Unknown names count as quick after Python has listed all functions.
+  /// program or compute for long. After Python has listed all functions, an unknown name counts as quick,
+  /// because its call only returns an error.
   [[nodiscard]] bool is_quick(std::string_view name) const;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }

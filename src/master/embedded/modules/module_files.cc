@@ -67,8 +67,10 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes of the JSON escape at the start of the text are copied unchanged: 12 for a pair of
-/// surrogates, and at most 2 for any other escape. Returns 0 for a lone surrogate.
+/// Returns how many bytes the caller copies unchanged. The text begins with the backslash of a JSON escape.
+/// Returns 12 for a pair of surrogates, and 0 for a lone surrogate. For any other escape, returns 2, or 1 if
+/// the text ends after the backslash. The hexadecimal digits after `\u` need no care, because they are
+/// ordinary characters.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -253,7 +255,8 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  // If rest_fcgi_run starts the script, the script gets the environment variables (HOME, USER) of its user.
+  // Without `script_user`, the script runs as the user of rest_fcgi_run's systemd unit. The script inherits
+  // HOME and USER from rest_fcgi_run.
   if (user.empty() && !is_here) {
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;

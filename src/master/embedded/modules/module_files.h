@@ -32,10 +32,11 @@ struct ScriptSettings {
 [[nodiscard]] std::optional<Reply> failure_of(const std::string& what, const Ended& ended,
                                               const ScriptSettings& settings);
 
-/// Makes the return of a failed call with the text `what_happened: errors`. Shows only the end of `errors`.
+/// Makes the return of a failed call with the text `what_happened: errors`. If `errors` is long, the text has
+/// only its last 2048 bytes.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
 
-/// Logs the last part of a program's standard error.
+/// Logs the last 2048 bytes that a program wrote to standard error. Logs nothing if there are none.
 void log_errors(std::string_view function, const Ended& ended);
 
 struct PythonFile {

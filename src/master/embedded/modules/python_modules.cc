@@ -10,8 +10,8 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-// Time limits in which Python loads one module, and all modules. The longer limits are for a configured
-// Python, which may import Salt.
+// Time limits for loading one Python module (`...LoadSeconds`) and for loading all modules (`...IndexTime`).
+// The longer limits `kSalt...` are for a configured Python, because its modules may import Salt.
 constexpr double kLoadSeconds = 2;
 constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
@@ -247,8 +247,9 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // A call with a deadline comes from a Python program, which runs Python functions itself. A second Python
-  // program inside the first one is refused, because it needs more stack.
+  // `context.deadline` is set if a Python program makes this call. Python programs call Python functions
+  // themselves, without the server. The call is refused, because a second program inside the first one would
+  // need more stack of this thread.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

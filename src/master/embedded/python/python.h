@@ -42,7 +42,8 @@ struct Raised {
 
 using WholeNumber = std::variant<std::int64_t, Raised>;
 
-/// Returns Python's `int(value)`, limited to 64 bits.
+/// Returns Python's `int(value)`. If the result does not fit into 64 bits, returns the largest or the
+/// smallest 64-bit integer.
 [[nodiscard]] WholeNumber python_int(const JsonValue& value);
 
 /// Returns Python's `int(text)`, or absent for a ValueError. Refuses underscores, which Python accepts.

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxFound = 64 << 20;  // The largest total size of the fo
 constexpr std::size_t kMinPage = 64;         // The smallest number of jobs in a page.
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
-constexpr std::size_t kMaxText = 4096;  // The largest size in bytes of a glob and of a compared text.
+// The largest size in bytes of one glob, and of one text that globs are compared with.
+constexpr std::size_t kMaxText = 4096;
 constexpr std::int64_t kMaxJobs = 1'000'000;
 constexpr const char* kNarrower = "narrow it with 'limit', 'after', 'before', 'start_time' or 'end_time'";
 
@@ -82,7 +83,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns a query for the job cache. The query may select too many jobs, which `passes` then refuses.
+  /// Returns a query for the job cache. The query may find jobs that do not meet all conditions. `passes`
+  /// rejects these jobs.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
@@ -151,8 +153,8 @@ std::size_t listed_size(const returner::Load& load) {
          (load.metadata ? load.metadata->text().size() : 0);
 }
 
-/// Returns the first `count` jobs of the query that pass the filter, with the oldest job in front. Reads the
-/// job cache in pages, so that other threads can use the cache, too. Fails with `timeout`, or with
+/// Returns the first `count` jobs of the query that pass the filter, sorted from the oldest to the newest.
+/// Reads the job cache in pages, so that other threads can use the cache, too. Fails with `timeout`, or with
 /// `invocation` if the found loads are too large in total.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
                                             std::size_t count, const JobFilter& filter) {

@@ -9,7 +9,8 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// All runners except the runners of `jobs`, and the lookup of runners and wheels.
+/// This file contains all runners except those of the module `jobs`. It also finds runners and wheels by
+/// their names.
 namespace rest_fcgi::embedded {
 
 namespace {

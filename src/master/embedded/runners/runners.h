@@ -85,7 +85,7 @@ struct MasterFunction {
   std::string_view usage;
   std::string_view summary;  ///< The documentation that `doc.runner` and `doc.wheel` show.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
-  bool is_quick = true;    ///< Whether the function ends at once.
+  bool is_quick = true;    ///< Whether the thread of a request may run the function.
   bool is_secret = false;  ///< Whether the return must not be in a job cache.
 
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
@@ -137,7 +137,7 @@ void write_start_time(JsonWriter& writer, std::string_view jid);
 /// Returns `data` with the name of an outputter, or `data` alone if `outputter` is empty.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
-// These functions search for jobs. A search fails if it takes several seconds, or if its result is too large.
+// These functions search for jobs. A search fails after 5 seconds, or if its result is too large.
 [[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);

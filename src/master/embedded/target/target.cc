@@ -359,7 +359,9 @@ class Nodegroups::Builder {
 
   const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
-  std::set<std::string_view> open_;  // The names of the groups that are being made.
+  // The names of the nodegroups that `add` has begun but not finished. If `add` begins such a nodegroup
+  // again, the nodegroup contains itself.
+  std::set<std::string_view> open_;
   Nodegroups groups_;
 };
 

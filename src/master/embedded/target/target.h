@@ -57,7 +57,7 @@ class DataMatcher {
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // Maps the offset of a pattern in the expression to the pattern.
+  // Maps the offset at which a pattern begins in the expression to the compiled pattern.
   std::map<std::size_t, Regex> patterns_;
 };
 
@@ -138,10 +138,11 @@ struct Selection {
 /// Returns whether a caller may read the pillar of the minion at `position` in `Minions::all()`.
 using CanReadPillar = std::function<bool(std::size_t position)>;
 
-/// Selects minions without revealing pillar data that the caller may not read. A match that depends on such
-/// data is hidden, and the selection leaves out the minion. Fails with the errors of `select`. Fails with
-/// `authorization` if the target compares pillar data, but the caller may read no pillar. Fails with
-/// `authorization` if all matches that depend on pillar data are hidden.
+/// Selects the minions that the target matches, without revealing pillar data that the caller may not read.
+/// If the match of a minion depends on such data, the selection leaves out the minion. Fails with the errors
+/// of `select`. Fails with `authorization` if the target compares pillar data, but the caller may read the
+/// pillar of no minion. Fails with `authorization` if the match of some minions depends on pillar data, but
+/// the caller may read the pillar of none of these minions.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
                                                const CanReadPillar& can_read_pillar);
 
@@ -172,8 +173,8 @@ class RuleTargets {
   std::map<std::string_view, TargetMatcher> matchers_;
 };
 
-/// A function that returns whether a rule allows a call on some minions. `within` returns whether the target
-/// of a rule contains all these minions.
+/// A function that returns whether a rule of `external_auth` allows a call on a set of minions. The function
+/// `within` describes the set: it returns whether the target of a rule contains the whole set.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
 /// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule

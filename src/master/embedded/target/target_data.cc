@@ -114,7 +114,8 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
-  /// Subtracts `work` from the remaining work. Returns false if too little work remains.
+  /// Subtracts the work of one comparison from `work_left_`. If `work_left_` is too small, sets it to 0 and
+  /// returns false. The comparison then counts as no match.
   bool spend(std::size_t work) {
     const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
     work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
