@@ -93,6 +93,20 @@ TEST_CASE("rest_tornado runs chunks and answers with its own texts") {
   });
 }
 
+TEST_CASE("rest_tornado uses its own texts for errors while a chunk runs") {
+  const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  master->on_start = [](const std::string& what) -> std::optional<Error> {
+    if (what == "runner") return Error{ErrorKind::invocation, "'no.such' is not available.", {}};
+    return Error{ErrorKind::authorization, "Authorization error occurred.", {}};
+  };
+  const std::string unknown = R"({"client": "runner", "fun": "no.such"})";
+  rest.check({{"POST /", kWith, kPing, 401, kFailed},
+              {"POST /", kWith, unknown, 200,
+               R"({"return": ["Unexpected exception while handling request: 'no.such' is not available."]})"},
+              {"POST /", kWith, "[" + unknown + ", " + unknown + "]", 400, ""}});
+}
+
 TEST_CASE("rest_tornado reads form values as text and adds the query") {
   Rest rest{netapi::RestTornadoOptions{}};
   rest.check({

@@ -120,6 +120,18 @@ TEST_CASE("salt#45874: a return before the publish reply is not lost") {
   CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
 }
 
+TEST_CASE("a call with the job id of a waiting call is refused, and not sent to the master") {
+  SaltWorld world;
+  const master::Permit permit = world.permit(std::string(kPing) + R"(, "jid": "20261121000000000001")");
+  const auto first = std::make_shared<master::Returns>();
+  REQUIRE(world.master().publish(permit, {}, first));
+  const auto second = world.master().publish(permit, {}, std::make_shared<master::Returns>());
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::unavailable);
+  CHECK(holds(second.error().message, "20261121000000000001"));
+  CHECK(world.loads("publish").size() == 1);
+}
+
 TEST_CASE("a lost publish reply has the caller's job id") {
   SaltWorld world;
   const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000007")";

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
 
@@ -51,6 +55,20 @@ TEST_CASE("a closed connection is opened again without losing an event") {
   pull.master.close_all();
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(pull.master.received() == framed("b", "\x80"));
+}
+
+TEST_CASE("the error for missing permission names the socket and the master's user" *
+          doctest::skip(::geteuid() != 0)) {
+  Pull pull;
+  REQUIRE(::chmod(pull.dir.path().c_str(), 0755) == 0);
+  REQUIRE(::chmod((pull.dir / "master_event_pull.ipc").c_str(), 0600) == 0);
+  ::setfsuid(65534);
+  const auto refused = pull.pusher.fire("a", "\x80", soon());
+  ::setfsuid(0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::authorization);
+  CHECK(refused.error().message.find("master_event_pull.ipc, which has mode 0600") != std::string::npos);
+  CHECK(refused.error().message.ends_with("run as the user root"));
 }
 
 TEST_CASE("firing fails without a master and works when it is back") {
