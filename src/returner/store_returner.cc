@@ -16,7 +16,8 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-constexpr std::int64_t kSlice = 500;  // The largest number of jobs that one transaction deletes.
+// The largest number of jobs that one transaction deletes from a database on disk.
+constexpr std::int64_t kSlice = 500;
 // The largest number of jobs that one transaction deletes from a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
 // The size of a database in memory is checked after each `max_bytes / kChecks` bytes of new jobs.

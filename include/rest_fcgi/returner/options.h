@@ -31,7 +31,7 @@ struct Options {
   /// The job cache that runners read: `memory`, `sqlite3` or `etcd`.
   std::string master_job_cache = "memory";
   std::vector<std::string> ext_job_cache;  ///< Additional job caches. Each gets all jobs and returns.
-  /// Salt's `keep_jobs_seconds`: the age at which jobs are deleted. 0 means that jobs are kept for ever.
+  /// The age at which jobs are deleted (Salt's `keep_jobs_seconds`). 0 means that jobs are kept for ever.
   std::chrono::seconds keep_jobs_seconds{86400};
   /// The largest size of the database in bytes. If the database is larger, the oldest jobs are deleted. If
   /// absent, the limit is 8 MiB for a database in memory and 1 GiB on disk.

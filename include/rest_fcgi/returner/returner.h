@@ -61,7 +61,7 @@ enum class Durability {
   durable,    ///< The load survives the end of the process and a power cut.
 };
 
-/// A selection of jobs, sorted by jid, which is the order of time. An empty text sets no condition.
+/// A selection of jobs. The jobs are sorted by jid, and therefore by time. An empty text sets no condition.
 struct JobQuery {
   std::string first{};        ///< Selects this jid and greater jids.
   std::string last{};         ///< Selects this jid and smaller jids.

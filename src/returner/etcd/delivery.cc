@@ -103,7 +103,8 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // Trims first, because a trim after `look_up_jobs` could remove the jobs that it found.
+    // Trims before the look-up, because a later trim could remove facts that `look_up_jobs` found.
+    recent_.trim();
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {

@@ -173,7 +173,8 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    // A reader that uses API v2 can see a return before its field `return` is written.
+    // Skips a return whose field `return` is not written yet. API v2 writes the fields of a return one after
+    // another.
     if (!is_whole) continue;
     ret.minion = minion;
     returns.push_back(std::move(ret));

@@ -38,7 +38,7 @@ class Outbox {
   struct Options {
     std::string name;           ///< The name under which this process takes the lease.
     std::size_t max_bytes = 0;  ///< The largest total size of all rows in bytes.
-    /// A function that the outbox calls for each row that it drops because it is full. Any thread may make
+    /// A function that the outbox calls for each row that does not fit into `max_bytes`. Any thread may make
     /// the call.
     std::function<void()> lost;
     /// A function that writes rows into etcd in order. After an error, etcd may have some of the rows.

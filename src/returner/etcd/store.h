@@ -120,8 +120,8 @@ class EtcdStore {
 [[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
     EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
-/// A cache with facts about jobs. `trim` removes the oldest jobs until number and size are within limits.
-/// Keys must sort like jids. Not synchronized.
+/// A cache with facts about jobs. `trim` removes the oldest jobs, until at most 4096 jobs and 4 MiB of facts
+/// are left. Keys must sort like jids. Not synchronized.
 template <class Key, class Known>
 class RecentJobs {
  public:

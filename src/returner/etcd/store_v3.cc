@@ -29,11 +29,11 @@ constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first pag
 // time limit.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-// A folder's name with `kAfterSlash` at its end sorts after all keys in the folder.
+// The name of a folder, followed by `kAfterSlash`, sorts after all keys in the folder.
 constexpr char kAfterSlash = '/' + 1;
-// A jid with `kAfterSuffix` at its end sorts after this jid with any suffix that Salt's `unique_jid` appends.
+// A jid, followed by `kAfterSuffix`, sorts after this jid with any suffix of Salt's `unique_jid`.
 constexpr char kAfterSuffix = '~';
-// A key with `kNext` at its end is the next possible key after this key.
+// A key, followed by `kNext`, is the next possible key.
 constexpr std::string_view kNext{"\0", 1};
 
 etcd::Deadline read_deadline() {

@@ -254,8 +254,8 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // If the cluster does not answer, only one thread waits for it in `begin`. Other threads wait here, for
-    // at most `kStartWait`.
+    // Only one thread waits for the cluster, in `begin`. Other callers of `start` wait here for this thread,
+    // at most for `kStartWait`.
     if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }

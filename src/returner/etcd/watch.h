@@ -79,15 +79,15 @@ class WatchedJobs {
   /// the listener's `lost` if the load of a job cannot be read.
   void settle(SteadyTime now);
 
-  /// Forgets the returns that still wait for fields or for a load. The caller uses this after a loss of
-  /// changes.
+  /// Forgets the returns that still wait for fields or for a load. The caller does this after a loss of
+  /// changes, because the missing fields and loads may never arrive.
   void forget() { pending_.clear(); }
 
  private:
   using Place = std::pair<std::string, std::string>;  // The jid and the minion of a return.
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
-    bool differs = false;  // Whether at least one put changed a value.
+    bool differs = false;  // Whether at least one put gave a field a new value.
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The number of fields of a complete return. Salt writes `_stamp` last.
+// The number of fields of a complete return.
 constexpr std::size_t kFieldsOfReturn = 9;
 constexpr milliseconds kSettleEvery{100};
 constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for this time.
