@@ -114,7 +114,8 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return std::string(1, '\0');  // A zero byte means a range without an end.
+  // For etcd, one zero byte is the end of a range without an upper bound.
+  if (end.empty()) return std::string(1, '\0');
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }

@@ -151,8 +151,8 @@ Tried<std::string> Cluster::find_prefix(std::size_t member, Deadline deadline) {
   if (std::string known = members_.prefix(member); !known.empty()) return known;
   Tried<Probed> probed = probe(*transport_, members_.url(member), deadline);
   if (Failure* failure = std::get_if<Failure>(&probed)) {
-    // Without the prefix, the caller's request was not sent. The caller therefore knows that etcd did not
-    // execute the request.
+    // The prefix is a part of the URL of the caller's request, so the request was not sent. It is therefore
+    // known that etcd did not execute the request.
     failure->is_outcome_known = true;
     return std::move(*failure);
   }
@@ -219,8 +219,8 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     }
     failure = malformed_reply(url, "found no token");
   }
-  // Without a token, the caller's request was not sent. The caller therefore knows that etcd did not execute
-  // the request.
+  // The caller's request needs the token, so the request was not sent. It is therefore known that etcd did
+  // not execute the request.
   failure.is_outcome_known = true;
   return failure;
 }

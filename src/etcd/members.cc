@@ -181,8 +181,7 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // If the deadline caused this failure, keeps the earlier error of the same member, which says more about
-    // the member.
+    // If the deadline ended this attempt, keeps the member's earlier error, which says more about the member.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
     // Adds a random time to the pause. Otherwise all callers that failed at the same time would try again at

@@ -35,7 +35,7 @@ class Fields {
   [[nodiscard]] std::string bytes(std::string_view name) const;
 
   [[nodiscard]] std::optional<Fields> message(std::string_view name) const;
-  /// Returns a field as `message` does, but an absent field is a mistake.
+  /// Returns a field as `message` does. If the field is absent, reports the field as malformed.
   [[nodiscard]] std::optional<Fields> require(std::string_view name) const;
 
   template <class Read>

@@ -33,7 +33,7 @@ struct HttpRequest {
 
   Method method = Method::post;
   std::string url;          ///< The escaped URL `http(s)://HOST:PORT/PATH`.
-  std::string_view body{};  ///< The body, which the transport does not copy, because it may hold a password.
+  std::string_view body{};  ///< The body. `exchange` does not copy it, because it may hold a password.
   std::string_view content_type = "application/json";
   /// The header `Authorization`. Empty if the header is not sent.
   SecretView authorization{};

@@ -34,7 +34,7 @@ class LineReader {
   const std::size_t most_;
   std::string buffer_;
   std::size_t begin_ = 0;    // The position at which the next line starts.
-  std::size_t scanned_ = 0;  // `next` has found no newline before this position.
+  std::size_t scanned_ = 0;  // `next` looks for a newline from this position on.
 };
 
 /// Returns the body of the request that creates a watch. If `fragment` is true, etcd may split a large reply

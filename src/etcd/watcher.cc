@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A connection that breaks within this time counts as an early break.
+/// If a connection breaks earlier than this time after its start, this is an early break.
 constexpr std::chrono::seconds kLasting{5};
 
 /// Returns the pause before a watch connects again. `breaks` is the number of connections in a row that broke
@@ -55,7 +55,8 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A working member confirms a watch at once. Fails if no confirmation has arrived.
+      // A working member confirms a new watch without delay. A missing confirmation is therefore a failure of
+      // the member.
       if (!has_answered_) {
         return Failure{
             {ErrorKind::unavailable, format("etcd: {}: the watch got no answer in time", stream_.url)},
