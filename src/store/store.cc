@@ -71,8 +71,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  // Whether the statement of a durable write has run. It runs only once, because all durable writes have the
-  // same statement.
+  // Whether a durable write has run. All durable writes have the same statement, so only the first runs it.
   bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -101,8 +100,8 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // A write that succeeds without a changed row does not show that the database can be written. Such a
-  // success is not recorded.
+  // A write that succeeds without changing a row does not show that the database can be written. The outcome
+  // of such a write is therefore not noted.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
   if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }
@@ -147,7 +146,8 @@ Result<std::int64_t> Store::used_bytes() {
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Only the error `unavailable` comes from the database. Other errors come from the caller's function.
+  // Only the error `unavailable` comes from the database. Other errors come from the caller's function and do
+  // not show that the database cannot be written.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
   // While writes fail, a write does not wait if another process has locked the database.

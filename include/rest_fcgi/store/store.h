@@ -118,8 +118,8 @@ class Store {
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
-  /// Copies the write-ahead log into the database file. If the log is long, makes SQLite write it from its
-  /// beginning again.
+  /// Copies the write-ahead log into the database file. If the log is long, makes SQLite reuse the file of
+  /// the log from its beginning.
   void checkpoint();
 
   const std::string path_;
