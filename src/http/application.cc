@@ -29,7 +29,7 @@ constexpr Reason kReasons[] = {
     {Status::not_acceptable, "Not Acceptable"},
     {Status::request_timeout, "Request Timeout"},
     {Status::conflict, "Conflict"},
-    // Sends the phrase of rest_cherrypy, which is older than "Content Too Large" of RFC 9110.
+    // rest_cherrypy sends this older phrase. RFC 9110 names the status "Content Too Large".
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
     {Status::range_not_satisfiable, "Range Not Satisfiable"},
