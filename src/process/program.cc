@@ -59,8 +59,8 @@ struct Streams {
   UniqueFd wake;  ///< An eventfd. A stop request writes to it, so that poll(2) returns.
 };
 
-/// Makes a pipe. `ours` is one of its two ends, and is set to non-blocking. Returns false and sets errno on
-/// failure.
+/// Makes a pipe, of which the end `ours` is non-blocking. `ours` is the same object as `read` or `write`.
+/// Returns false and sets errno on failure.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
@@ -132,7 +132,8 @@ class RunningProgram {
   std::optional<SteadyTime> give_up_at_;
   bool is_exited_ = false;  // Whether the program has ended while its child processes still run.
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // Whether rest_fcgi_run closed the socket, or has another version.
+  // Whether rest_fcgi_run closed the socket, or replied with another protocol version.
+  bool is_closed_ = false;
   bool is_given_up_ = false;
 };
 
