@@ -249,7 +249,7 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// In a short time, the limit of wrong passwords is the limit for one second times this number.
+// A burst may have as many wrong passwords as the limit allows in this number of seconds.
 constexpr int kBurst = 5;
 
 /// Returns the time since the host started. All processes read the same clock, and the clock never goes back.
@@ -315,7 +315,7 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // The time at which the last counted password no longer counts. Each counted password moves this time by
+  // The counted passwords use up the limit until this time. Each counted password moves the time by
   // `interval_`.
   Time paid_{0};
 };
