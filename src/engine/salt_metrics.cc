@@ -144,7 +144,8 @@ void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const
   const std::string state = state_of(fun, data);
   bool success = is_true(data, "success");
   if (!text_at(data, "schedule").empty()) {
-    // Checks the states, too, because `success` of a scheduled job is true even if its states failed.
+    // `success` of a scheduled job is true even if its states failed. The return code and the results of the
+    // states therefore count too.
     const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
     success = success && retcode.value_or(0) == 0 && has_good_states(data);
     scheduled_.with({label(fun), label(state), word(success)}).add();
@@ -207,7 +208,7 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  // The largest number of bytes in one read.
+  // About how many bytes of events one call of `EventReader::read` returns.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);
