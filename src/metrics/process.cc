@@ -24,8 +24,9 @@ Stat read_stat() {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t end_of_name = text.rfind(')');
   if (end_of_name == std::string::npos) return {};
-  std::istringstream fields(text.substr(end_of_name + 4));  // The text begins with field 4.
-  std::array<double, 21> values{};                          // The values of the fields 4 to 24.
+  // Skips the pid, the name and the state (fields 1 to 3).
+  std::istringstream fields(text.substr(end_of_name + 4));
+  std::array<double, 21> values{};  // The values of the fields 4 to 24.
   for (double& value : values) fields >> value;
   return {values[10] + values[11], values[16], values[18], values[19], values[20]};
 }

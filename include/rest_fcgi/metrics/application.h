@@ -21,7 +21,8 @@ namespace rest_fcgi::metrics {
 /// succeeded, without the names of the checks. `health` must outlive the returned application.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
-/// Returns the status for a request of `GET /metrics`: `ok` if its user may read the metrics.
+/// A function that returns `ok` if the user of a request of `GET /metrics` may read the metrics. Otherwise
+/// the function returns the status with which the request is refused.
 using MetricsCheck = std::function<http::Status(const http::Environ&)>;
 
 /// Returns `application` with replies to `GET /metrics`. `check` allows or refuses each such request.
