@@ -160,8 +160,8 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints which features the configuration enables. Reports mistakes that appear when the applications are
-/// made and the certificates are read.
+/// Prints which features the configuration enables. Also reads the certificates and makes the applications,
+/// to report errors in the configuration that appear only then.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
