@@ -78,8 +78,8 @@ FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Test code is compiled without optimization, which is faster, and without checks for undefined behaviour. The code of the
-# programs keeps these checks.
+# Test code is compiled without optimization, because the compiler is then faster, and without checks for undefined behaviour.
+# The code of the programs keeps these checks.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
 # The warnings in FALSE_ALARMS are off, because g++ -O2 gives them wrongly for the standard library if its headers are
 # precompiled.
