@@ -11,7 +11,8 @@ TSAN_OPTIONS="$TSAN_OPTIONS:suppressions=$PWD/test/tsan.supp"
 export REST_FCGI_BINARY="$BUILD/rest_fcgi" REST_FCGI_SANITIZED="$SAN"
 
 if [ "$SAN" = thread ]; then
-  # The thread sanitizer of older compilers fails with a high vm.mmap_rnd_bits of the kernel.
+  # The thread sanitizer of older compilers fails if the kernel has a high vm.mmap_rnd_bits. `setarch -R` turns off this address
+  # randomization.
   fixed=
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi
   parts='load jobs process streams' # threads share data in these tests

@@ -124,7 +124,8 @@ TEST_CASE("CVE-2016-9639: after a change of the password file, no login is remem
   for (const std::string now : {"fred:changed\n", "fred:!sesame\n", "somebody:sesame\n"}) {
     CAPTURE(now);
     fixture.dir.write("users", "fred:sesame\n");
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // logins with a new file are not remembered
+    // A login is not remembered if the password file changed less than 20 ms ago.
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
     CHECK(fixture.login("fred", "sesame"));
     fixture.dir.write("users", now);
     CHECK_FALSE(fixture.login("fred", "sesame"));

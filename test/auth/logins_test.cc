@@ -21,7 +21,8 @@ using std::chrono::seconds;
 constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
 
-/// Checks that the credentials are refused without a check, and that the log has the cause.
+/// Checks that the login is refused without a check of the credentials by the back end, and that the log has
+/// the cause.
 void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
   CAPTURE(cause);
   const test::CapturedLog log;
@@ -145,13 +146,14 @@ TEST_CASE("threads that wait for the check of a wrong password are refused, and 
     threads.push_back(std::async(std::launch::async, [&] {
       while (true) {
         auto outcome = logins.login(wrong, end);
-        // The test's own login, below, takes a place for a moment.
+        // The login of the main thread, below, may wait for the check for a moment. This thread is then
+        // refused and tries again.
         if (outcome || outcome.error().kind != ErrorKind::unavailable) return outcome;
       }
     }));
   }
   CHECK(door.waiting(1) == 1);
-  // When six threads wait for the check, a further thread may not wait.
+  // At most six threads may wait for the check. The seventh is refused.
   CHECK(test::eventually(
       [&] { return logins.login(wrong, logins.clock.steady()).error().kind == ErrorKind::unavailable; }));
   door.open();

@@ -16,8 +16,8 @@
 
 namespace rest_fcgi::auth {
 
-/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec passes the password on
-/// standard input, and names in environment variables. Not synchronized.
+/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec gives a script the password
+/// on standard input, and the user name in the variable PAM_USER. Not synchronized.
 class PamFixture {
  public:
   /// Creates scripts that accept the password `sesame` of any user and refuse the account `expired`.

@@ -171,7 +171,8 @@ TEST_CASE("while etcd is away, tokens can be neither checked nor made nor revoke
       [&] { return authenticator.holder(SecretView(token)).error(); },
       [&] { return authenticator.revoke_token(SecretView(token)).error(); },
       [&] { return authenticator.make_token(login->identity).error(); }};
-  std::vector<std::future<Error>> errors;  // each call waits for some seconds
+  // Each call waits some seconds for etcd, so the calls run in parallel.
+  std::vector<std::future<Error>> errors;
   for (const auto& call : calls) errors.push_back(std::async(std::launch::async, call));
   for (auto& error : errors) CHECK(error.get().kind == ErrorKind::unavailable);
   CHECK(log.has("the token storage failed: etcd: "));

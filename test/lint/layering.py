@@ -36,8 +36,8 @@ MAY_INCLUDE = {
     "main": ["*"],
 }
 
-# Maps a folder of a component to the folders, or single headers, that the folder may include. Files in the component's
-# own folder may include all of its folders.
+# Maps a folder of a component to the folders, or single headers, that the folder may include. Files that are not in such a
+# folder may include all folders of their component.
 FOLDERS = {
     "returner/etcd": ["stored.h"],
     "master/embedded/python": ["text.h"],

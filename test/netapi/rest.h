@@ -29,8 +29,9 @@ struct Row {
   std::string headers;  ///< the headers as `Name: value | Name: value`; the default Content-Type is JSON
   std::string body;
   int status;
-  /// The expected body, if not empty. The order of JSON keys does not matter. `check` replaces words such as
-  /// "<any>", "<jid>" and "<has>TEXT". If the value is not JSON, the body must contain it.
+  /// The expected body, if not empty. The order of JSON keys does not matter. The texts "<any>", "<jid>",
+  /// "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON, the body
+  /// must contain it.
   std::string value;
   std::string shows{};  ///< the expected headers as `Name: value | Name: value`; `-Name` must be missing
 };

@@ -173,7 +173,8 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Returns the number of new answers. Checks that each answer is `q` for the subject `it`.
+/// Takes the new answers of a subscription and returns their number. Checks that each is the answer `q` of a
+/// `Slow` to a call with the subject `it`.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

@@ -117,8 +117,8 @@ TEST_CASE("a process of another user that cannot be ended is reported after the 
   Result<Ended> left = Ended{};
   const test::CapturedLog log;
   std::thread([&] {
-    // The raw system call changes the user id of this thread only. The helper that this thread starts runs as
-    // `nobody`.
+    // The raw system call changes the user id of this thread only. rest_fcgi_run, which this thread starts,
+    // therefore runs as `nobody`.
     REQUIRE(::syscall(SYS_setresuid, nobody->uid, nobody->uid, nobody->uid) == 0);
     Program stays = program({sudo, "--reuid=0", "sleep", "1000"});
     stays.time_limit = milliseconds(3000);

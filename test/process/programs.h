@@ -60,8 +60,9 @@ constexpr bool kLooksForLeaks = true;
 constexpr bool kLooksForLeaks = false;
 #endif
 
-/// Returns the child processes of this process with zombies, but without an etcd that tests share. With
-/// LeakSanitizer, the result has no rest_fcgi_run, because LeakSanitizer leaves such processes behind.
+/// Returns the pids of this process's child processes, including zombies. Leaves out the etcd that tests
+/// share. With LeakSanitizer, also leaves out rest_fcgi_run, because LeakSanitizer leaves such processes
+/// behind.
 inline std::set<std::string> children() {
   std::set<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   const JobReturn stand_in{"ms-0", Json::string("interrupted"), 1, false, "", true};
   const auto kept = [&] { return cache->get_jid(jid)->at(0).ret.text(); };
   REQUIRE(cache->returner(jid, stand_in));
-  CHECK(cache->get_jid(jid)->empty());  // Without a job, the cache drops the return.
+  CHECK(cache->get_jid(jid)->empty());  // The cache drops a return of a job that is not stored.
   REQUIRE(cache->save_load(load_of(jid), Durability::committed));
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"interrupted\"");
@@ -188,7 +188,7 @@ TEST_CASE_TEMPLATE("prep_jid reserves a jid once, and no jid of a job", Caches, 
 TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, KEEPERS) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  for (int i = 0; i < 20; ++i) {  // the store has fewer than 20 connections for reads
+  for (int i = 0; i < 20; ++i) {  // the store keeps fewer than 20 idle connections for reads
     const auto walk = [&] {
       return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
     };

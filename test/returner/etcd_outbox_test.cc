@@ -193,8 +193,8 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
   failing.fail();
   failing.save(2);
-  // Both caches share the outbox. The object `failing` sends it to etcd and fails, so `other` cannot read the
-  // job.
+  // Both caches share the outbox, which `failing` delivers. Its delivery to etcd fails. A read of `other`
+  // waits for the delivery, so the read fails too.
   CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();

@@ -58,7 +58,7 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     map_[key] = value;
   }
-  /// Makes all calls fail with `error`. Without an error, calls succeed again.
+  /// Makes all calls fail with `error`. If `error` is absent, calls succeed again.
   void fail(std::optional<Error> error) {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);

@@ -26,7 +26,7 @@ struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
-  test::Door* begin_door = nullptr;  ///< if set, the begin of a watch waits at this door
+  test::Door* begin_door = nullptr;  ///< the door at which `ScriptedChanges::begin` waits, or null
   int begun = 0;
 
   void say(Result<std::vector<EtcdChange>> one) {

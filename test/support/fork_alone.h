@@ -23,7 +23,7 @@ inline std::ptrdiff_t threads_of_this_process() {
 }
 
 /// Waits until this process has only one thread, and then calls fork(2). If another thread were inside
-/// malloc, the child would inherit its lock and hang. Throws if the other threads do not end.
+/// malloc, the child would inherit the locked malloc and hang. Throws if the other threads do not end.
 inline pid_t fork_alone() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_this_process() > 1) {

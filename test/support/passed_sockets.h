@@ -24,10 +24,10 @@ namespace rest_fcgi::test {
 
 inline constexpr int kHighDescriptor = 200;  // A number above all descriptors that the child process gets.
 
-/// Runs `body` in a child process, like a service to which systemd passes sockets, and returns its result.
-/// The child's descriptors from 3 on are copies of `given`; -1 stands for a closed descriptor. `count` is the
-/// value of LISTEN_FDS, and `pid` is the value of LISTEN_PID. If `pid` is null, LISTEN_PID is the child's
-/// pid.
+/// Runs `body` in a child process, like a service to which systemd passes sockets. Returns the result of
+/// `body`. The child's descriptors from 3 on are copies of `given`; -1 stands for a closed descriptor.
+/// `count` is the value of LISTEN_FDS, and `pid` is the value of LISTEN_PID. If `pid` is null, LISTEN_PID is
+/// the child's pid.
 inline std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
                                     const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};

@@ -18,7 +18,8 @@ from support import fastcgi
 from support.passwords import YESCRYPT, hashed
 
 TRIES = 2000 if daemons.LONG else 100
-# Kolmogorov-Smirnov bound for two samples of one distribution. It holds in 998 of 1,000 cases.
+# The bound of a Kolmogorov-Smirnov test with two samples of TRIES times. If both samples have the same distribution, their
+# distance is below the bound in 998 of 1,000 cases.
 BOUND = 1.9 * (2 / TRIES) ** 0.5
 SIDE_BY_SIDE = 4
 SETTINGS = [YESCRYPT, b"$6$saltsaltsalt", b"$2y$10$abcdefghijklmnopqrstuu", b"$5$saltsaltsalt"]
@@ -104,7 +105,8 @@ def test_the_time_of_a_refusal_does_not_reveal_whether_the_user_exists(start, re
     settings, known = request.getfixturevalue(f"{eauth}_users")
     daemon = start(settings)
     measure(daemon.address, eauth, known, 8)
-    # By chance, 2 of 1,000 runs exceed the bound. A second run then decides.
+    # Even if the times do not depend on the user, 2 of 1,000 measurements exceed the bound by chance. A second measurement then
+    # decides.
     apart = [distance(*measure(daemon.address, eauth, known, TRIES))]
     if apart[0] >= BOUND:
         apart.append(distance(*measure(daemon.address, eauth, known, TRIES)))

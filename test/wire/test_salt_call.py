@@ -208,7 +208,7 @@ def cases_of_file(folder):
     os.mkfifo(folder / "fifo")
     os.link(folder / "text", folder / "other")
     os.chmod(folder / "text", 0o4640)
-    # With the mount option relatime, reading the file does not change an atime in the future.
+    # The access time is in the future. Reading the file does not change such a time if the mount option is relatime.
     os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
     paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
     for path in paths:

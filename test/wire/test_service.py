@@ -142,7 +142,8 @@ def test_the_units_run_jobs_as_another_user(installed):
 SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 
-# The exposure of each service that systemd 252 prints. A service without protection has about 10.
+# The exposure level of each service, as `systemd-analyze security` of systemd 252 prints it. A service without protection has a
+# level of about 10.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 

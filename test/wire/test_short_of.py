@@ -96,7 +96,7 @@ def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk
 @NEEDS_PTRACE
 def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, capsys):
     served = serving()
-    # An idle thread holds descriptors, so idle threads have to end early.
+    # An idle thread keeps descriptors open, so idle threads end after one second.
     daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
     api, ledger = api_of(served), Ledger(directory)
     sessions, logins = collections.Counter(), collections.Counter()

@@ -74,8 +74,8 @@ TEST_CASE("a value that JSON cannot hold is refused and named") {
 }
 
 TEST_CASE("!!binary whose text would become a keyword argument is refused") {
-  CHECK(error_of("arg: [!!binary YT0x]") == ErrorKind::invocation);        // the value is a=1
-  CHECK(error_of("arg: !!binary X2EuYi1jPQ==") == ErrorKind::invocation);  // the value is _a.b-c=
+  CHECK(error_of("arg: [!!binary YT0x]") == ErrorKind::invocation);        // base64 of a=1
+  CHECK(error_of("arg: !!binary X2EuYi1jPQ==") == ErrorKind::invocation);  // base64 of _a.b-c=
   CHECK(transcribed("[!!binary YT0x]").find("name=value") != std::string::npos);
   CHECK(transcribed("[!!binary YT09MQ==, !!binary PTE=, !!binary MWE9MQ==, !!binary YSA9IDE=]") ==
         R"(["a==1", "=1", "1a=1", "a = 1"])");

@@ -176,8 +176,8 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads and removes everything up to `mark`. Returns the text before it, or nothing if the connection
-  /// ends.
+  /// Reads and removes everything up to `mark`. Returns the text before `mark`, or an empty text if the
+  /// connection ends.
   std::string text_before(std::string_view mark) {
     std::size_t end = std::string::npos;
     while ((end = read_.find(mark)) == std::string::npos) {

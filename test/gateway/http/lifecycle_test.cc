@@ -264,7 +264,7 @@ TEST_CASE("SIGHUP loads a new application for all connections and a new certific
   HttpPeer kept(port_of(options), true);
   CHECK(kept.certificate() == "/CN=server");
 
-  // With a wrong key the old certificate stays.
+  // If the key does not belong to the new certificate, the server keeps the old certificate.
   const CapturedLog log;
   put(files.client_cert, dir / "crt");
   server.signal(SIGHUP);

@@ -66,7 +66,7 @@ const std::vector<std::string> kGoodRequests = {
     with_headers("Content-Length: 0\r\n"),
     chunked("4\r\nbody\r\n0\r\n\r\n"),
     chunked("1;x=y\r\nb\r\n003\r\nody\r\n0\r\nTrailer: x\r\nX: trailer\r\n\r\n"),
-    chunked("0\r\n\r\n"),  // beast#2861: before Boost 1.86, Beast fails if it arrives byte by byte
+    chunked("0\r\n\r\n"),  // beast#2861: before Boost 1.86, Beast fails if this request arrives byte by byte
 };
 
 }  // namespace

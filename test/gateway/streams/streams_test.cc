@@ -144,7 +144,8 @@ TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped 
     if (got.size() % 20 == 0) static_cast<void>(slow.bytes(30'000));
   }
   CHECK(got.back() == '9');
-  // The slow peer still has to read 2.5 MB, which takes six seconds or more.
+  // The slow peer needs six seconds or more for the 2.5 MB that it still has to read. The stream of the
+  // blocked peer ends earlier.
   while (source->open_feeds() == 3) {
     REQUIRE(slow.bytes(20'000).size() == 20'000);
     std::this_thread::sleep_for(milliseconds(50));

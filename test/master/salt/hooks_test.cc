@@ -25,7 +25,8 @@ Result<void> fire_without_right(SaltWorld& world, const master::Session* caller)
   const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
   ::chmod(folder.c_str(), 0755);
   ::chmod((folder / "master_event_pull.ipc").c_str(), 0600);
-  // The bus thread must start before this thread gives up its permissions.
+  // Starts the thread of the event bus before setfsuid(2). A later thread would inherit the lower permissions
+  // of this thread.
   world.runtime().join_event_bus();
   ::setfsuid(65534);
   auto fired = world.master().fire_event(kTag, Json::trusted(kData), caller, SaltWorld::soon());

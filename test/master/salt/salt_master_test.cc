@@ -25,8 +25,8 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   REQUIRE_MESSAGE(job, job.error().message);
   world.send_return("ms-0", value);
   auto delivery = returns->take(SaltWorld::soon());
-  // All jobs of this test have the same id. A job starts only after the event bus has removed the
-  // job before it.
+  // All jobs of this test have the same id. Waits until the event bus has removed this job, so that the next
+  // job can start.
   CHECK(test::eventually([&] { return returns.use_count() == 1; }));
   return delivery;
 }

@@ -29,8 +29,8 @@ LogLevel info
 ServerName localhost
 Mutex file:{dir} default
 {modules}
-# The limit is high, so that Apache ends no child process because too many are idle. Such a child may have taken a connection,
-# which it would then close without an answer.
+# With too many idle threads, Apache ends a child process. If this child has already taken a connection, it closes the
+# connection without an answer. The high limit prevents this.
 MaxSpareThreads 400
 LogFormat "%h %>s %r" plain
 CustomLog {dir}/access.log plain

@@ -106,7 +106,7 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
-        # Salt does not start if any process has the pid that this file contains.
+        # A killed master leaves this file with its pid. If another process has the pid now, Salt does not start.
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
         # Salt starts three times faster with compiled Python files.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

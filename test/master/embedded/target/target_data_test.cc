@@ -82,7 +82,7 @@ std::string times(std::size_t n, std::string_view text) {
   return all;
 }
 
-/// Runs a match that must fail. Returns the rest of the work limit.
+/// Runs a match that must fail. Returns the part of the work limit that the match did not use.
 int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
                  const std::string& data) {
   JsonDocument document;
