@@ -52,7 +52,7 @@ std::size_t plain_length(std::string_view text) {
   return length;
 }
 
-/// Reserves memory for a large text at once, because a growing string doubles its memory.
+/// Reserves the memory for a large text in one step, because a string that grows doubles its memory.
 void reserve_for(std::string& out, std::size_t size) {
   constexpr std::size_t large = 1024;
   constexpr std::size_t closing = 64;

@@ -61,7 +61,8 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Adds the values that simdjson finds in a text to the document. Each call of `parse` makes a Builder.
+/// Fills a document with the values that simdjson finds in the document's text. Each call of `parse` makes a
+/// Builder.
 class JsonDocument::Builder {
   /// A parser of simdjson, which the process keeps for the next text. A new parser is expensive.
   class Parser {
@@ -370,7 +371,8 @@ Result<void> JsonDocument::load(std::string_view text) {
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
   strings_.resize(text_.size());
-  // Reserves the memory for all values, because a growing vector needs three times its memory.
+  // Reserves the memory for all values in one step. A vector that grows copies its values to twice the
+  // memory, and needs three times its memory during the copy.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
   Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();

@@ -19,7 +19,7 @@ namespace rest_fcgi {
 /// Returns the system's message for an error number.
 [[nodiscard]] std::string errno_text(int error = errno);
 
-/// Returns `unavailable` for temporary errors such as a full disk, and `internal` for all others.
+/// Returns `unavailable` for temporary errors such as a full disk, and `internal` for all other errors.
 [[nodiscard]] ErrorKind errno_kind(int error = errno) noexcept;
 
 /// Writes all bytes. Errors: the kind that `errno_kind` returns. A failure leaves the error number in errno.

@@ -27,7 +27,7 @@ class Thread {
   }
   ~Thread() { join(); }
 
-  /// Starts a thread that calls `body` and then destroys it. An exception from `body` ends the process. A
+  /// Starts a thread that calls `body` and then destroys `body`. An exception from `body` ends the process. A
   /// `stack_bytes` of 0 means the system's default size. Errors: internal, if the system cannot start a
   /// thread.
   template <class Body>
