@@ -77,7 +77,8 @@ class Batch {
   std::size_t window_ = 1;
   /// For each minion that has returned, the time at which another minion may start (`batch_wait`).
   std::deque<SteadyTime> kept_places_;
-  bool failed_ = false;  ///< Whether a failure stops the start of further minions.
+  /// Whether a minion of a call with `failhard` has failed or not returned. No further minion starts then.
+  bool failed_ = false;
   Reply reply_;
 };
 

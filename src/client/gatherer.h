@@ -50,7 +50,8 @@ class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Reports the minions that syndics have named. The caller waits for a syndic only if `minions` has its id.
+  /// Reports that `syndics` have passed the job on to `minions`. The wait then includes these minions. The
+  /// wait includes a syndic only if the syndic's own id is in `minions`.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
@@ -83,7 +84,8 @@ class JobWait {
   // All minions of the job. `known_`, `syndics_` and `limits_` point into this list.
   std::list<std::string> minions_;
   std::unordered_set<std::string_view> known_;  ///< The ids in `minions_`.
-  /// The ids of syndics. The caller does not wait for a return of a syndic.
+  /// The ids of syndics that have passed the job on. The caller does not wait for their returns, but accepts
+  /// them.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
   /// Maps each minion that has not returned to the time at which the wait for this minion ends.
@@ -149,7 +151,7 @@ class Gatherer {
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
-    std::atomic<std::size_t> room;  ///< The number of bytes that further returns may have.
+    std::atomic<std::size_t> room;  ///< The size in bytes that all further returns together may have.
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };

@@ -51,7 +51,8 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// Adds a return. `gathered` is the size of all received returns. Reserves memory for this size at once.
+  /// Adds a return. `gathered` is the size of all received returns. Reserves the memory for all of them in
+  /// one step.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -86,7 +87,7 @@ class ReturnMap {
   }
 
  private:
-  /// The number of bytes that are reserved for the end of the map and of the reply.
+  /// The number of bytes that are reserved for the end of the map and for the end of the reply.
   static constexpr std::size_t kBehind = 256;
 
   std::string text_;
@@ -102,7 +103,8 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return no_minions_reply();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  // A master counts minions below its syndics as missing, although these minions can return.
+  // A master counts minions below its syndics as missing, although these minions can return. A minion that
+  // returns is therefore removed from `missing`.
   std::vector<std::string> missing = job.missing;
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
