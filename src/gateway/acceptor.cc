@@ -83,8 +83,8 @@ void Acceptor::begin(Connection connection) noexcept {
 void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
-  // Refuses new connections to a unix socket and keeps the waiting connections. Does not call shutdown(2) for
-  // a TCP socket, because the call would reset the waiting connections.
+  // For a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. For a TCP
+  // socket, shutdown(2) would reset the waiting connections, so it is not called.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

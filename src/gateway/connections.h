@@ -15,8 +15,8 @@ namespace rest_fcgi::gateway {
 /// Thread-safe.
 class Connections {
  public:
-  /// The state of a connection. `make_room` first closes connections in an earlier stage of this list. It
-  /// closes no connection in the stage `work`.
+  /// The state of a connection. To make space for a new connection, `make_room` closes a connection in the
+  /// earliest possible stage of this list. It closes no connection in the stage `work`.
   enum class Stage {
     request,  ///< The connection waits for the peer's next request.
     body,     ///< The connection waits for the rest of a request's body.

@@ -82,7 +82,8 @@ bool is_loopback(const sockaddr& address) {
 }
 
 /// Listens on `address`, which is `HOST:PORT`. HOST is an IP address or `localhost`. If HOST is not a
-/// loopback address, `allow_remote` must be true. Errors: configuration, with only the reason.
+/// loopback address, `allow_remote` must be true. Errors: configuration. The message has only the reason; the
+/// caller adds the address.
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
@@ -174,8 +175,8 @@ struct UnixSocket {
   std::unique_ptr<SocketFile> file;
 };
 
-/// Makes a listening socket on `path`, and replaces the file of an unused socket. Errors: configuration, with
-/// only the reason.
+/// Makes a listening socket on `path`, and replaces the file of an unused socket. Errors: configuration. The
+/// message has only the reason; the caller adds the path.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   if (path.empty()) return failure("found no path after 'unix:', expected one");
@@ -249,7 +250,8 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  ::lstat(path_.c_str(), &status);  // If lstat(2) fails, the inode stays 0, which no file has.
+  // If lstat(2) fails, the inode stays 0. No file has the inode 0, so the destructor then removes no file.
+  ::lstat(path_.c_str(), &status);
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }

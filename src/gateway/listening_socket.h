@@ -18,11 +18,13 @@ namespace rest_fcgi::gateway {
 
 [[nodiscard]] bool is_listening_stream(int fd);
 
-/// Returns the first address of `host`, a name or an IP address. Errors: configuration, with only the reason.
+/// Returns the first address of `host`, a name or an IP address. Errors: configuration. The message has only
+/// the reason; the caller adds the address.
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 
-/// Opens a listening socket. Errors: configuration, with only the reason.
+/// Opens a listening socket. Errors: configuration. The message has only the reason; the caller adds the
+/// address.
 Result<UniqueFd> listen_on(const addrinfo& address);
 
 /// Moves the inherited listening socket `fd` to another descriptor, and opens /dev/null as `fd`. Makes the

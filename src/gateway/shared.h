@@ -30,7 +30,8 @@ class Shared {
     applications_.swap(changed);
   }
 
-  /// Returns the current applications. The caller must release the pointer after each request.
+  /// Returns the current applications. The caller must release the pointer after each request, so that a
+  /// reload can destroy the old applications.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const {
     const std::lock_guard lock(mutex_);
     return applications_;

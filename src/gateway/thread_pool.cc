@@ -37,10 +37,12 @@ constexpr std::chrono::seconds kEnd{5};
 /// The interval at which an idle thread looks for blocked loops.
 constexpr std::chrono::milliseconds kTick{5};
 
-/// The number of ticks without a call after which idle threads stop looking for blocked loops.
+/// After this number of ticks without a call, idle threads wait without a time limit and no longer look for
+/// blocked loops.
 constexpr unsigned kQuietTicks = 20;
 
-/// The number of ticks after a slow call in which each call immediately releases the loop of its thread.
+/// After a slow call, each call in this number of ticks immediately releases the loop of its thread, because
+/// the call may be slow, too.
 constexpr unsigned kSlowTicks = 20;
 
 /// `running_loop` is the loop that this thread runs, or nullptr. `ownership` is the value that the loop's

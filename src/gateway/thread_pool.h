@@ -144,7 +144,7 @@ class ThreadPool {
   bool is_stopping_ = false;
   bool is_watched_ = false;  ///< Whether a thread waits for the next tick.
   unsigned quiet_ticks_ = 0;
-  /// The number of further ticks in which each call immediately releases the loop of its thread.
+  /// The number of ticks, counted from now, in which each call immediately releases the loop of its thread.
   unsigned slow_ticks_ = 0;
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;

@@ -46,7 +46,7 @@ class Transport {
     return tls_->async_handshake(asio::ssl::stream_base::server, std::forward<Token>(token));
   }
 
-  /// Continues without TLS. Called if the peer has sent plain HTTP.
+  /// Continues without TLS, to answer a peer that has sent plain HTTP or to read bytes after the end of TLS.
   void drop_tls() noexcept { tls_.reset(); }
 
   /// Ends sending. With TLS, waits until the peer has ended its side of TLS.

@@ -38,7 +38,7 @@ struct HttpOptions {
   std::size_t max_request_body_size = 1048576;  ///< The largest body in bytes. A larger body gets status 413.
   /// The largest size in bytes of the request line and the headers. A larger size gives status 431.
   std::size_t max_head_size = 65536;
-  /// The time limit of the TLS handshake, and of reading a request's head.
+  /// The time limit of the TLS handshake. A second limit of this length applies to reading a request's head.
   std::chrono::milliseconds head_timeout{10000};
   /// The longest wait for the next part of a request's body.
   std::chrono::milliseconds body_timeout{30000};

@@ -53,8 +53,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // The first request has usually arrived already. This thread of the pool then answers the request
-  // immediately.
+  // If the first request has arrived already, this thread of the pool answers the request immediately.
+  // `serve` waits for all other requests.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);

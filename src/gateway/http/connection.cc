@@ -65,7 +65,8 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  // Beast requires a Host header with any value. The parser has already checked the client's Host header.
+  // Beast requires a Host header, but accepts any value. The parser has already checked the client's Host
+  // header.
   request.set(field::host, "-");
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
@@ -299,8 +300,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning about this peer at most once an hour. Without this limit, each request could log the
-/// warning.
+/// Logs a warning with the peer's address. Logs at most one such warning an hour for each port, because each
+/// request could cause the warning.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

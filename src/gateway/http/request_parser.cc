@@ -217,9 +217,9 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether a header's value is folded over several lines. If several lines have text, Beast joins the
-/// text in a copy outside of `input_`. If only one line has text, the value stays inside `input_`. The
-/// function then finds a line feed between the header's name and the value.
+/// Returns whether a header's value is folded over several lines. If several of these lines have text, Beast
+/// joins the text in a copy outside of `input_`. If only one of these lines has text, the value stays inside
+/// `input_`, and a line feed stands between the header's name and the value.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;

@@ -131,7 +131,8 @@ void Listener::begin_end() {
 Task<> Listener::accept() {
   websocket_ = std::make_unique<WebSocket>(link_);
   websocket::stream_base::timeout timeout{};
-  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` limits the time of the handshake.
+  // The handshake only sends a response, and `sweep` limits the time of this write.
+  timeout.handshake_timeout = websocket::stream_base::none();
   timeout.idle_timeout = group_.limits.silence;
   timeout.keep_alive_pings = true;
   websocket_->set_option(timeout);
@@ -163,7 +164,8 @@ Task<> Listener::listen() {
 Task<> Listener::hear_messages() {
   boost::beast::flat_buffer message;
   for (;;) {
-    // Waits until the peer has read the answers to earlier messages.
+    // Waits for the end of a pending write, so that a peer that does not read its answers cannot send more
+    // messages.
     co_await link_.wait_until_free();
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
@@ -208,7 +210,8 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its client reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its client reads too slowly");
-  // Calls the feed although a write is pending, to notice the end of the session and to take new events.
+  // Calls the feed although a write is pending, because the session may have ended, or the log may have
+  // dropped events that the feed has not read. With the size 0, the feed reads no events.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
   for (auto& part : parts) {

@@ -24,7 +24,8 @@
 namespace rest_fcgi::gateway {
 
 struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};  ///< The longest time in which the peer reads nothing.
+  /// The longest time in which the peer reads nothing of a pending write.
+  std::chrono::milliseconds blocked{30000};
   std::size_t rate = 4096;  ///< The least average rate at which the peer reads, in bytes a second.
   /// The time without a write before `Feed::keep_alive` is sent.
   std::chrono::milliseconds keep_alive{15000};
