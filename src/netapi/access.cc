@@ -36,8 +36,9 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
 }
 
-/// Returns the scheme of the client's URL. Returns an empty text if a proxy sends no X-Forwarded-Proto. A
-/// page cannot forge X-Forwarded-Proto, because the browser would first send a CORS preflight.
+/// Returns the scheme of the client's URL, or an empty text if the scheme is unknown. Behind a proxy, a
+/// request over plain HTTP has an unknown scheme, because the client may use HTTPS. A page cannot add a
+/// header of a proxy to its request, because the browser would first send a CORS preflight.
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {

@@ -23,7 +23,7 @@ class Acl {
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
   /// Checks that the user may send requests from this address. Logs a refusal. Errors: authentication, with
-  /// the reason `api_acl`, if the user may not.
+  /// the reason `api_acl`, if the address is not allowed for the user.
   [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
 
   [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;

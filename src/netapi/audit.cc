@@ -24,7 +24,7 @@ struct Field {
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// Maps each character to whether it needs no quotes in a value.
+/// Says for each character whether a value that contains the character can be written without quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -63,7 +63,8 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-/// The size in bytes after which `joined` adds no more names. An audit line shows fewer bytes of a value.
+/// The size in bytes after which `joined` adds no more names. This is more than `kMaxValue`, the
+/// largest number of bytes of a value in an audit line.
 constexpr std::size_t kMaxJoined = 512;
 
 template <class List, class Name>

@@ -141,7 +141,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = salt_text_of(chunk, error);
     if (uses_tornado_texts && completed.empty()) {
-      // `report` is called only because it writes the log line. Its result is not used.
+      // Calls `report` only for its log line. The text that `report` returns is not used.
       static_cast<void>(report(error, context.remote()));
       return failed_to_authenticate(context);
     }

@@ -21,7 +21,8 @@ constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
-/// The largest number of events that one call of `EventFeed::take` reads if none of them makes a frame.
+/// The number of events after which `EventFeed::take` returns, even if it has read no event that the client
+/// gets.
 constexpr std::size_t kMaxEventsPerTurn = 256;
 
 constexpr std::string_view kReady = "websocket client ready";
@@ -72,8 +73,9 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // A frame may be large, because it has all minions or all jobs. Each event makes its own frames until
-      // the frames have `most_bytes`. The remaining events share their frames.
+      // A frame of the formatted view may be large, because it has all minions or all jobs. While the frames
+      // of this call have fewer than `most_bytes`, frames are made after each event. After that, frames are
+      // made only once for all remaining events.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -157,8 +159,9 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 
 void EventFeed::begin() {
   ready_ = true;
-  // A new stream skips events that are older than the client's ready message. A resumed stream needs these
-  // events. A formatted view needs them, too, if its grains were read during the handshake.
+  // A new stream skips events from before the client's ready message. A resumed stream keeps these events. A
+  // stream with grains that were read during the handshake keeps them, too, because the events may be newer
+  // than the grains.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

@@ -74,8 +74,8 @@ struct RunResult {
 [[nodiscard]] RunResult run(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
                             AuditTrail& trail);
 
-/// Runs the admitted chunks in parallel. A failed chunk does not stop the others. `completed` has the results
-/// in the order of the request.
+/// Runs the admitted chunks in parallel. A failed chunk does not stop the other chunks. `completed` has the
+/// results in the order of the request.
 [[nodiscard]] RunResult run_in_parallel(const client::NetapiClient& client,
                                         const std::vector<master::Permit>& permits, AuditTrail& trail);
 

@@ -56,7 +56,8 @@ std::optional<std::string> parameter(std::string_view parameters, std::string_vi
   return std::nullopt;
 }
 
-/// Returns how exactly a range of an Accept header matches the media type. Returns 0 without a match.
+/// Returns how exactly a range of an Accept header matches the media type: 3 for the type itself, 2 for a
+/// range such as `text/*`, 1 for `*/*`, and 0 without a match.
 int fit(std::string_view range, Media media) {
   const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
   if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;

@@ -20,7 +20,7 @@ using log::Level;
 constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
-// The statuses are the statuses of Salt's rest_cherrypy.
+// An error that Salt's rest_cherrypy knows has the same status as in rest_cherrypy.
 constexpr std::array<ErrorRow, 16> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},

@@ -23,7 +23,8 @@ struct ErrorRow {
   bool confidential = false;  ///< Whether the message is only logged. The caller gets a reference to the log.
 };
 
-/// Returns the row of an error kind. The statuses of all errors come from this table.
+/// Returns the row for a kind of error from the table of errors. The statuses of all errors are in
+/// this table.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
 /// A chunk that ran, with its results. In a list of these objects, only the last chunk can have failed.

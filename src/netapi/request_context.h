@@ -34,7 +34,8 @@ struct Dialect {
   bool status_is_text;       ///< Whether the `status` of an error is `404 Not Found` and not 404.
   bool checks_session_last;  ///< Whether the session is checked after the method and the Accept header.
   bool exact_slashes;        ///< Whether an additional slash makes a URL a different URL.
-  /// The value of `BodyRules::typed_forms`. If false, the fields of the query are added to a form.
+  /// The value of `BodyRules::typed_forms`. If true, a form has only the fields of the body. If false, the
+  /// fields of the query precede the fields of the body.
   bool typed_forms;
   bool text_may_be_no_json;  ///< The value of `BodyRules::text_may_be_no_json`.
   bool login_is_401;         ///< Whether GET /login gets status 401.

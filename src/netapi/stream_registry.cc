@@ -135,7 +135,7 @@ StreamRegistry::Subscription::~Subscription() {
 }
 
 StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const http::Wake& wake) {
-  // The session may have expired since `check_loop` checked its token.
+  // Checks the expiry here, because the session may have expired since `check_loop` checked its token.
   if (streams_->clock_.wall() >= group_->expire) return {std::nullopt, kLoggedOut};
   if (wake == wake_ && group_->changes.load() == changes_) return {};
   const std::lock_guard lock(streams_->mutex_);

@@ -53,7 +53,7 @@ struct RestCherrypyOptions {
   /// other origins get `Access-Control-Allow-Origin: *`. Such pages send their token in a header.
   std::vector<std::string> cors_origin;
   std::optional<ApiAcl> api_acl;  ///< The addresses of each user. Absent if all addresses are allowed.
-  /// The addresses or networks that may send requests. An empty list allows all.
+  /// The addresses or networks that may send requests. An empty list allows all addresses.
   std::vector<std::string> authorized_ips;
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";

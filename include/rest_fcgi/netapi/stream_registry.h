@@ -123,13 +123,15 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
   std::deque<QueuedCall> queue_;  ///< The queued calls. The running call stays at the front.
-  /// Whether a full queue has dropped a call since the queue was last empty.
+  /// Whether a full queue has dropped a call since the queue was last empty. Only the first dropped call is
+  /// logged.
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
   bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check of all tokens.
   bool stopping_ = false;
-  /// The group whose token the master did not confirm or refuse in time. Used by `check_loop` only.
+  /// The group whose token the master did not confirm or refuse in time. The next check begins with the other
+  /// groups. Used by `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
