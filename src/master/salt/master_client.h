@@ -24,7 +24,7 @@ struct SendOptions {
   std::chrono::seconds timeout;
 };
 inline constexpr SendOptions kPublish{PriorityClass::publish,
-                                      std::chrono::seconds(15)};  // The timeout of Salt's client.
+                                      std::chrono::seconds(15)};  // Salt's client has the same timeout.
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
 inline constexpr SendOptions kWheel{
@@ -109,9 +109,10 @@ class MasterClient {
 /// Returns whether the error is a refusal of the master. The master does not run a refused load.
 [[nodiscard]] bool is_refusal(const Error& error);
 
-/// Returns whether the master keeps the user's permissions in the token, and the token has none. The master
-/// refuses all calls with such a token. The cause is `keep_acl_in_token`, which the back end `rest` turns on:
-/// Salt then asks only the back end for permissions, and most back ends have none.
+/// Returns whether the master keeps the user's permissions in the token, and the token has no permissions.
+/// The master refuses all calls with such a token. The cause is the setting `keep_acl_in_token`, which the
+/// back end `rest` turns on. With this setting, Salt asks only the back end for permissions, and most back
+/// ends return no permissions.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
 /// Returns the token as credentials, which borrow from `grant`.

@@ -20,7 +20,8 @@ using What = Publication::What;
 
 constexpr std::chrono::minutes kWheelAsync{10};
 
-/// The time in which most runners start.
+/// The time in which most runners start. If a runner does not start in this time, `wait_until_started` asks
+/// the master whether the runner exists.
 constexpr std::chrono::milliseconds kUsualStartTime{300};
 
 /// The largest number of remembered runners. Masters have fewer runners, but callers can invent names.
@@ -121,7 +122,8 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    // A load may be sent a second time. The Expectation that was made for the first time is then still valid.
+    // MasterClient calls this function again if it sends the load a second time. The Expectation from the
+    // first call is then still valid.
     if (made) return {};
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
@@ -232,7 +234,7 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  // After the deadline, the caller of this function reports the timeout.
+  // At the deadline, this function returns without an error, because its caller reports the timeout.
   if (system_clock().steady() >= permit.deadline()) return {};
   return Error{
       ErrorKind::timeout,
@@ -240,9 +242,9 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
              runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Returns whether the master has the runner. Returns absent if the caller has no permission for
-/// `doc.runner`. Does not ask the master and returns absent if each load has the credentials: the master's
-/// refusal would then count as a failed login.
+/// Asks the master whether it has the runner. Returns absent if the master does not say so, for example
+/// because the caller has no permission for `doc.runner`. If each load has the credentials, returns absent
+/// without asking, because a refusal would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -302,7 +304,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader of events is made first. If the bus is lost after the check, the reader notices this loss.
+  // Makes the reader before the check. If the bus is lost after the check, the reader then reports this loss.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

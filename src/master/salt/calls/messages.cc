@@ -222,8 +222,8 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// Returns the error for an unknown reply. `what` describes the form of the reply, because the content may be
-/// secret.
+/// Returns the error for a reply of unknown form. `what` describes the form of the reply and not its content,
+/// because the content may be secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("Malformed reply of the Salt master: {}.", what)};
 }
@@ -363,7 +363,7 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   return grant;
 }
 
-/// Reads a reply with a token. For wrong credentials, the whole reply equals `refusal`.
+/// Reads a reply with a token. The master answers wrong credentials with the reply `refusal`.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
   auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});

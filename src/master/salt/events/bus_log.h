@@ -45,14 +45,17 @@ class EventRedactor final : public Redactor {
 };
 
 /// Remembers the owner of each job. The owner is the `user` in the event `new` of the job: `salt/job/J/new`,
-/// `salt/run/J/new` or `salt/wheel/J/new`. A minion may fire events with any tag, so rules must stop it from
-/// changing the owner. The master adds a `cmd` to each single event of a minion, and `note` ignores an event
-/// `new` with a `cmd`. In a list of events a minion chooses all fields, but the minion learns the job id only
-/// after the master's `new`. Therefore the first `new` sets the owner, and a later `new` with another user
-/// removes the owner. An event whose `user` is not the owner has no owner. A single event of a minion has an
-/// owner only if its tag is `salt/job/J/prog/M/...` with the minion's own id `M`. These rules fail if the
-/// master's `new` was missed, or if the job was forgotten because `most` jobs are newer. A minion can then
-/// choose the owner of progress events without `user`. Used by one thread.
+/// `salt/run/J/new` or `salt/wheel/J/new`. A minion may fire events with any tag. The following rules stop a
+/// minion from choosing the owner:
+/// 1. `note` ignores an event `new` with a `cmd`. The master adds a `cmd` to each single event of a minion.
+/// 2. The first event `new` sets the owner. A later event `new` with another user removes the owner. In a
+/// list of events, a minion chooses all fields, but the minion learns the job id only after the master's
+/// event `new`.
+/// 3. An event whose `user` is not the owner of its job has no owner.
+/// 4. A single event of a minion has an owner only if its tag is `salt/job/J/prog/M/...` with the minion's
+/// own id `M`.
+/// These rules fail if the master's event `new` was missed, or if the job was forgotten because `most` jobs
+/// are newer. A minion can then choose the owner of progress events without `user`. Used by one thread.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}

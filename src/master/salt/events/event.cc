@@ -27,7 +27,8 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
-  const std::size_t slash = rest.rfind('/');  // A jid has no slash. A syndic's id may have slashes.
+  // A syndic's id may have slashes, but a jid has no slash. The last slash therefore precedes the jid.
+  const std::size_t slash = rest.rfind('/');
   if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }

@@ -163,8 +163,8 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // The loss is reported to `registry_` before `log_`. A reader of events that is made between these two
-  // calls then sees the loss in `log_`.
+  // The loss is reported to `registry_` before `log_`. If a reader of events is made between these two calls,
+  // the reader still gets the loss from `log_`.
   log_.on_loss();
   set_file(std::nullopt);
 }

@@ -22,10 +22,10 @@
 /// The sockets on which a master publishes events and accepts events.
 namespace rest_fcgi::salt {
 
-/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second. The
-/// wait ends early if the descriptor `stop` becomes readable; -1 means no descriptor. Fails with
-/// `unavailable` if no process listens, with `authorization` and the missing permission, or with
-/// `configuration` for a malformed address.
+/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second. If
+/// the descriptor `stop` becomes readable, the wait ends early and the call fails. With -1, no descriptor
+/// ends the wait. Fails with `unavailable` if no process listens, with `authorization` and the missing
+/// permission, or with `configuration` for a malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
 struct SocketFile {
@@ -99,8 +99,8 @@ class EventPusher {
 /// missing permission. May query the sources in nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// Returns the reason that `refused_path` returns if the socket at `path` refuses the connection. `status` is
-/// the result of stat(2) for the socket.
+/// Returns the reason for EACCES if the socket at `path` itself refuses the connection, and not a folder
+/// above it. `status` is the result of stat(2) for the socket.
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

@@ -19,8 +19,8 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
-/// Returns the error for a listener that lost events. The events were dropped before the job id of the
-/// listener was known.
+/// Returns the error for a listener whose job lost events. The registry dropped these events before it knew
+/// the job id of the listener.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
                                          "reply to the publication: returns may be missing.",

@@ -78,7 +78,9 @@ class EarlyEvents {
       by_job_;  // The key is the job id and the event number. Borrows the job ids from `events_`.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
-  std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job.
+  // Events up to this number count as dropped for every job. Set when too many jobs
+  // have lost events to record the loss of each job.
+  std::uint64_t all_lost_ = 0;
 };
 
 /// The listeners of jobs, and the Expectations of calls. While an Expectation exists, events of jobs without
@@ -113,7 +115,7 @@ class Registry {
     }
 
     /// Passes the job's events since the start of the Expectation to `listener`, until the listener is no
-    /// longer needed. If the bus was lost since the start of the Expectation, reports this loss at once.
+    /// longer needed. If the bus was lost since the start of the Expectation, reports this loss immediately.
     /// Fails with `unavailable` if the job has another listener.
     Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
       return registry_->listen(ticket_, jid, std::move(listener));

@@ -26,7 +26,7 @@ struct PackedValue {
 
   Kind kind = Kind::nil;
   bool boolean = false;
-  /// The value of an integer. An integer above the largest `int64_t` is read as the largest.
+  /// The value of an integer. For an integer above the largest `int64_t`, this is the largest `int64_t`.
   std::int64_t integer = 0;
   double real = 0;
   std::string_view text{};           ///< The content of a `str` or `bin`, which can be invalid UTF-8.

@@ -36,7 +36,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     stop("cut short");
   }
 
-  /// Returns whether the bytes end before the end of a valid value.
+  /// Returns whether the bytes ended before the value was complete.
   [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
 
  protected:

@@ -158,7 +158,8 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
 }
 
 bool Connection::send_frames(WipedBytes message) {
-  // A message is two frames. If the connection ends between the frames, ZeroMQ drops the first frame.
+  // Sends the message as two frames. If the connection ends between the frames, ZeroMQ drops the first frame,
+  // so the master gets no incomplete message.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }

@@ -70,16 +70,17 @@ Error master_not_available();
 Result<void> check_endpoint(std::string_view uri);
 
 /// Remembers that the master cannot be reached. During an outage only one request at a time tries to connect,
-/// and the other requests fail at once. Thread-safe.
+/// and all other requests fail immediately. Thread-safe.
 class Outage {
  public:
-  /// The pause after a failed connection. Requests in this pause fail at once, even if the master runs again.
+  /// The pause after a failed connection. Requests in this pause fail immediately, even if the master runs
+  /// again.
   static constexpr std::chrono::milliseconds kPause{100};
 
   explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
 
   /// Returns whether the caller may try to connect. The caller must report the result with `failed` or
-  /// `succeeded`. Without a report, another caller may try after `connect_timeout` and a delay.
+  /// `succeeded`. Without a report, another caller may try after `connect_timeout` and `kPause`.
   bool may_try(SteadyTime now) {
     const std::scoped_lock lock(mutex_);
     if (!away_) return true;

@@ -16,9 +16,9 @@
 
 namespace rest_fcgi::salt {
 
-/// The classes of requests, by their cost for the master. Each class has a limit for the requests that run at
-/// once. The master distributes requests round robin to its workers, so slow requests must never occupy all
-/// workers.
+/// The classes of requests, by their cost for the master. Each class has a limit for the number of its
+/// requests that run at the same time. The master distributes requests round robin to its workers, so slow
+/// requests must never occupy all workers.
 enum class PriorityClass {
   publish,      ///< A publish takes some milliseconds of a worker of the master.
   question,     ///< A publish of `saltutil.find_job` has a low priority.
@@ -50,18 +50,18 @@ struct PoolOptions {
   std::size_t max_waiting_logins = 64;
   /// The largest reply in bytes. A larger reply closes the connection.
   std::size_t max_answer_size = std::size_t{256} << 20;
-  /// The longest time to connect. A refused connection fails at once.
+  /// The longest time to connect. A refused connection fails immediately.
   std::chrono::milliseconds connect_timeout{4000};
   /// The time after which a request counts as stalled. Other requests do not wait for a stalled request; see
   /// `FairQueue::stall`. A login never counts as stalled.
   std::chrono::milliseconds slow_after{2000};
 };
 
-/// Returns how many requests of a class may run at once, at least 1.
+/// Returns how many requests of a class may run at the same time, at least 1.
 std::size_t class_limit(PriorityClass priority, const PoolOptions& options);
 
-/// Returns how many logins and wheels may run together. The limit leaves one worker of the master to other
-/// requests, if the master has several workers.
+/// Returns how many logins and wheels together may run at the same time. The limit leaves one worker of the
+/// master to other requests, if the master has several workers.
 std::size_t slow_limit(const PoolOptions& options);
 
 /// Limits the running requests to `connections` in total, and to the limit of each class. Requests wait in

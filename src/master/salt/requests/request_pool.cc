@@ -13,8 +13,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The number of ZeroMQ sockets for each connection. Three sockets are open. The other sockets are closed
-/// already, but ZeroMQ still counts them for a short time.
+/// The number of ZeroMQ sockets that the pool counts for each connection. A connection has three open
+/// sockets. ZeroMQ also counts closed sockets for a short time, so the number is twice as large.
 constexpr std::size_t kSocketsEach = 6;
 constexpr std::size_t kMaxSockets = 65535;  // The largest number of sockets that ZeroMQ supports.
 
@@ -78,7 +78,7 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Waits until the login or token request may run. Any other request may run at once. Clients with
+  /// Waits until the login or token request may run. Any other request may run immediately. Clients with
   /// different addresses are admitted in turn.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
