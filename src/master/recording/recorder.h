@@ -41,7 +41,8 @@ class Caches {
   /// Queues a call to each job cache. Runs queued calls in order. Drops a call that exceeds the limits.
   void call_later(std::string jid, std::size_t bytes, Call call);
 
-  /// Waits until the job caches have saved all earlier calls. Fails with `unavailable`, or at `deadline`.
+  /// Waits until the job caches have saved all earlier calls. Fails with `unavailable` after an error, or if
+  /// the calls are not saved before `deadline`.
   [[nodiscard]] Result<void> flush(SteadyTime deadline);
 
   [[nodiscard]] const returner::WriteCounts& writes() const;
