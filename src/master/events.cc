@@ -190,8 +190,8 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // The client sends this number, so it may be wrong. If later events were dropped or lost, a reader cannot
-    // continue from this number.
+    // The client sends this number, so the number may never have existed. If later events were dropped or
+    // lost, a reader cannot continue after this number.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
       return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};

@@ -183,8 +183,8 @@ class ValueFinder {
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // In the text, `unit` backslashes stand for one backslash of the value. An odd number of backslashes
-      // before the quotation mark makes the mark a part of the value.
+      // In the text, `unit` backslashes stand for one backslash of the value. If an odd number of backslashes
+      // of the value precedes the quotation mark, the mark is a part of the value.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
@@ -200,7 +200,8 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Returns the position after the mark that closes the quoted text `inner`. The opening mark is at `at`.
+  /// Returns the position after the closing quotation mark of the quoted text `inner`. `at` is the position
+  /// of the opening quotation mark.
   [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
@@ -278,7 +279,8 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the position after the matching closing bracket, or the end of the text.
+  /// Returns the position after the bracket that closes the bracket at `at`. Returns the end of the text if
+  /// this closing bracket is missing.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -339,7 +341,7 @@ class Redactor {
     // `at`.
     Span name;
     // Whether a blank has followed the name. The value of an option such as `--password` begins after the
-    // first blank, so later blanks are not tried.
+    // first blank. A later blank does not begin a value.
     bool is_asked = false;
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];
@@ -392,15 +394,16 @@ class Redactor {
     } else if (value == "null" || value == "true" || value == "false") {
       out_.append(value);
     } else {
-      // The quotation marks keep the JSON valid, because `kHidden` is a text.
+      // The JSON string `kHidden` replaces a value without quotation marks, such as a number. The added
+      // quotation marks keep the JSON valid.
       out_.append("\"").append(kHidden).append("\"");
     }
     copied_ = end;
     return end;
   }
 
-  /// Returns the secret value after the character at `at`. This character is the `:` of a URL, or it ends a
-  /// name in an XML tag or in a multipart header.
+  /// Returns the secret value after the character at `at`, or an empty Span if no such value begins there.
+  /// The character is the `:` of a URL, or it ends a name in an XML tag or in a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';

@@ -85,10 +85,10 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  /// Appends new permitted events to `events`, about `max_bytes` in total. If the log has no such event, the
-  /// log calls `wake` once when more events arrive. `wake` may be null. Fails with `timeout` if the log
-  /// dropped unread events, and with `unavailable` if the log missed events. The reader cannot continue after
-  /// an error.
+  /// Appends new permitted events to `events`, about `max_bytes` in total. If the log has no new permitted
+  /// event, the log calls `wake` once when more events arrive. `wake` may be null. Fails with `timeout` if
+  /// the log dropped events that this reader has not read, and with `unavailable` if the engine missed
+  /// events. The reader cannot continue after an error.
   [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
   void permit(EventPermit permit) { permit_ = std::move(permit); }
