@@ -126,8 +126,8 @@ struct Job {
   std::vector<std::string> missing;  ///< The ids in a list target that no minion has.
   /// The known returns of the first minions in `minions`. The Addressee does not get these returns.
   std::vector<Return> returned{};
-  StartGate
-      gate{};  ///< Delays the start of the job until the client knows the jid. Set only by `publish_async`.
+  /// Delays the start of the job until the client knows the jid. Set only by `publish_async`.
+  StartGate gate{};
 };
 
 struct Started {

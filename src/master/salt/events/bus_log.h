@@ -60,8 +60,8 @@ class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Remembers the owner of a job if the event's tag is `salt/job/JID/new`. REQUIRES: the caller passes each
-  /// event to `note` before `owner_of`.
+  /// Remembers the owner if `event` is the event `new` of a job. REQUIRES: the caller passes each event to
+  /// `note` before it passes the event to `owner_of`.
   void note(const Event& event);
 
   [[nodiscard]] std::string owner_of(const Event& event) const;
