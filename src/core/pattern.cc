@@ -61,8 +61,8 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // After a mismatch, the last `*` matches one character more. An earlier `*` never has to, because the
-  // pattern before the last `*` has already matched as early as possible.
+  // After a mismatch, the last `*` matches one character more. An earlier `*` does not need to match more,
+  // because the pattern before the last `*` has already matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
