@@ -57,8 +57,8 @@ struct Options {
   std::string socket_group;   ///< The group of the unix socket. Empty for no change.
   bool allow_remote = false;  ///< Whether `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
-  /// The largest number of open connections. For a further connection, the connection that has waited longest
-  /// is closed.
+  /// The largest number of open connections. For a further connection, the server closes a connection that
+  /// waits for its client.
   std::size_t max_http_connections = 4096;
   /// The largest size in bytes of all bodies in memory. A request beyond this limit gets status 503.
   std::size_t max_body_bytes = std::size_t{256} << 20;
