@@ -158,8 +158,8 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_)
-        .swap(buffer_);  // Replaces the buffer, because `erase` would keep the memory of a large buffer.
+    // Replaces the buffer, because `erase` would keep the memory of a large buffer.
+    std::string(buffer_, start_).swap(buffer_);
   } else {
     buffer_.erase(0, start_);
   }
