@@ -29,7 +29,7 @@ constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // The pause of the thread of EtcdEvents after a failure.
 constexpr milliseconds kLookEvery{1000};    // How often the thread of EtcdEvents looks for listeners.
 
-constexpr milliseconds kSlice{200};  // The longest time until the watch notices that it has to stop.
+constexpr milliseconds kSlice{200};  // How often the watch checks whether it has to stop.
 // A watch runs at least for this time after its start, even if `ClusterListener::wanted` returns false.
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
@@ -155,7 +155,7 @@ class EtcdEvents {
   }
 
   /// Sends the waiting events. After an error, the next call sends the same events again. A listener that
-  /// already got the events sees the same value again and ignores it.
+  /// already has these events ignores the second put, because its value is the same.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
