@@ -21,11 +21,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// If a connection breaks earlier than this time after its start, this is an early break.
+/// If a connection breaks earlier than this time after its start, this is an early break. Several early
+/// breaks in a row delay the next connection.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before a watch connects again. `breaks` is the number of connections in a row that broke
-/// soon after they were made. The pause grows with this number.
+/// Returns the pause before a watch connects again. `breaks` is the number of early breaks in a row. The
+/// pause grows with this number.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
