@@ -17,7 +17,8 @@
 namespace rest_fcgi::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" as ASCII bytes in big-endian order.
+// SQLite's `application_id` of the database: the ASCII bytes of "rfcf" in big-endian order.
+constexpr std::int64_t kApplicationId = 1919312742;
 constexpr std::int64_t kVersion = 1;
 
 // All times are microseconds since 1970. src/README.md describes the tables. The less obvious columns:

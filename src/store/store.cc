@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// If the write-ahead log has at least this number of pages, `checkpoint` makes SQLite write the log from its
-// beginning again.
+// If the write-ahead log has at least this number of pages, `checkpoint` makes SQLite reuse the file of the
+// log from its beginning.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
