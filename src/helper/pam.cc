@@ -315,8 +315,8 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // The counted passwords use up the limit until this time. Each counted password moves the time by
-  // `interval_`.
+  // Each counted password moves this time by `interval_`, beginning at the present time. If the time is
+  // `kBurst` seconds ahead, no further password may be wrong.
   Time paid_{0};
 };
 

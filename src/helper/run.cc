@@ -154,8 +154,8 @@ class Beginning {
   /// its parent, the process `helper`, ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal)
-      ::signal(signal, SIG_DFL);  // Fails only for SIGKILL and SIGSTOP, which have no handlers.
-    ::setsid();                   // Cannot fail, because a new process leads no process group.
+      ::signal(signal, SIG_DFL);  // `signal` fails only for SIGKILL and SIGSTOP, which have no handlers.
+    ::setsid();                   // `setsid` cannot fail, because a new process leads no process group.
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
         give_up(StartFailure::Step::preparation);
