@@ -161,7 +161,8 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  const std::string_view id = take_part(tag);  // The id of the job, or of the minion.
+  // The job id of `salt/job` and `salt/run`, or the minion id of other tags.
+  const std::string_view id = take_part(tag);
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
