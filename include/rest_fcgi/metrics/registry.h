@@ -102,7 +102,7 @@ class Family {
 
   [[nodiscard]] std::string_view name() const noexcept { return description_.name; }
   [[nodiscard]] bool is_limited() const noexcept { return !description_.labels.empty(); }
-  /// Returns the number of calls of `with` that exceeded `max_series`.
+  /// Returns how many calls of `with` got the shared series, because there were already `max_series` others.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
