@@ -122,7 +122,8 @@ class Connection {
   zmq::socket_t socket_;
 };
 
-/// A connection to the master's event bus. Only searches the bytes for a text, and does not parse the events.
+/// A connection to the master's event bus. The class only searches the bytes for a text, and does not parse
+/// the events.
 class EventBus {
  public:
   explicit EventBus(const std::string& path) {

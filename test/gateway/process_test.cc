@@ -38,7 +38,7 @@ constexpr std::size_t kRounds = 100;
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Without this flush, the child would write the parent's buffered text again.
+    // Empties the output buffers. Otherwise the child would write the parent's buffered text a second time.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();

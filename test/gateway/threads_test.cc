@@ -93,7 +93,7 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
   REQUIRE(eventually([] { return worker_threads() == 2; }));
   const TempDir dir;
   REQUIRE(log::open({.level = log::Level::info, .file = dir / "log", .audit_file = {}}));
-  std::ifstream file(dir / "log");  // opened now, because no descriptor is free later
+  std::ifstream file(dir / "log");  // opened here, because the test uses up all descriptors below
   const auto is_logged_once = [&file] {
     file.clear();
     file.seekg(0);

@@ -81,7 +81,8 @@ TEST_CASE("a different scheme is a different origin") {
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
-  // ws4py sends the scheme of the WebSocket's URL.
+  // The WebSocket client ws4py sends an Origin header with the scheme of the WebSocket's URL, which is `ws`
+  // or `wss`.
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "wss://api.example.org"}, {"HTTPS", "on"}}));
   CHECK(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"HTTPS", "on"}}));

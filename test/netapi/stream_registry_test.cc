@@ -173,8 +173,8 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Takes the new answers of a subscription and returns their number. Checks that each is the answer `q` of a
-/// `Slow` to a call with the subject `it`.
+/// Takes the new answers of a subscription and returns their number. Checks that each answer is for the
+/// subject `it` and repeats the chunk `q`, as `Slow` does.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

@@ -77,7 +77,7 @@ def test_a_page_of_an_unnamed_origin_uses_a_token_but_no_cookie(on_port, browser
         log_in(browser)
         browser.await_text("saltdev", "header")
         browser.open(stranger)
-        # The foreign page sends a request like a form does. The browser adds the cookie and the Origin header.
+        # The page of another origin sends a POST request, as a form can do. The browser adds the cookie and the Origin header.
         form = "{mode: 'no-cors', credentials: 'include', method: 'POST', body: '[]'}"
         browser.run(f"return fetch('{api}/', {form}).then(() => 0)")
         assert '"POST / HTTP/1.1" 403 ' in log.read_text()

@@ -98,7 +98,8 @@ TEST_CASE("saltutil.kill_job ends a job on one minion only") {
     const auto active = engine.runner(R"("fun": "jobs.active")");
     return active.ret.text().find(R"("Running": [{"ms-1": )") != std::string::npos;
   };
-  // The engine stores the return of ms-0 before it removes ms-0 from the running job, so the test waits.
+  // The engine stores the return of ms-0 before it removes ms-0 from the list of running jobs. The test
+  // therefore waits for the removal.
   CHECK(test::eventually(runs_on_second_only));
 }
 
