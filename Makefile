@@ -28,7 +28,7 @@
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; BUILD=DIR builds elsewhere; LTO=1 optimizes at link
 # time, as packages do; SAN=address,undefined or SAN=thread adds sanitizers; SKIP_DEPS=1 installs nothing; DEMO_PORT=8080;
-# PREFIX=/usr/local; AS_BUILT=1 installs or packs the programs of an earlier build; CXXFLAGS and LDFLAGS add flags.
+# PREFIX=/usr/local; AS_BUILT=1 installs or packs the programs of an earlier build; CXXFLAGS, LDFLAGS.
 
 # By default, make runs as many jobs in parallel as the host has processors. `make -j N` sets another number.
 ifeq ($(MAKELEVEL),0)
@@ -78,11 +78,9 @@ FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Test code is compiled without optimization, because the compiler is then faster, and without checks for undefined behaviour.
-# The code of the programs keeps these checks.
+# Test code is compiled without optimization, which is faster, and without checks for undefined behaviour.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# The warnings in FALSE_ALARMS are off, because g++ -O2 gives them wrongly for the standard library if its headers are
-# precompiled.
+# These warnings are off, because g++ -O2 gives them wrongly for precompiled headers of the standard library.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
 # If the compiler or its flags change, make builds all files again.
@@ -124,8 +122,7 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
-# Sources and tests are compiled with precompiled headers of the standard library. `make each` compiles the sources without
-# these precompiled headers.
+# Sources and tests are compiled with precompiled headers of the standard library. `make each` does not use these headers.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
 $(BUILD)/pch/test/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS) $(TEST_FLAGS)
@@ -151,8 +148,7 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The HTML page that rest_fcgi sends for `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to
-# find this header.
+# The HTML page of `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to find this header.
 INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
 INDEX_FLAGS := -I$(BUILD)/generated
 $(INDEX_HTML): deploy/index.html
@@ -176,8 +172,7 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# The shared test code is linked as an archive, so that the linker leaves out unused files. Such a file may need a component
-# that is not in COMPONENTS.
+# The shared test code is an archive, so that the linker leaves out unused files, which may need components not in COMPONENTS.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
@@ -188,8 +183,7 @@ $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
 	$(call say,LD,$@)
 	$(link) $(filter %.o,$^) $(LIBS) -o $@
 
-# With sanitizers, rest_fcgi_pam links libcrypt itself. Without this, PAM's modules load libcrypt too late for the address
-# sanitizer.
+# With sanitizers, rest_fcgi_pam links libcrypt, because PAM's modules would load it too late for the address sanitizer.
 $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
@@ -223,8 +217,7 @@ DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
-# `need` installs Debian packages. `then` runs targets in a second make, so that no compiler starts before the packages are
-# installed.
+# `need` installs Debian packages. `then` runs targets in a second make, after the packages are installed.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
 then = $(Q)+$(MAKE) --no-print-directory $(1)
 
@@ -340,8 +333,7 @@ deb:
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
-# If root runs `make install`, make compiles nothing. Otherwise compiled files that belong to root would be in the clone of
-# another user.
+# If root runs `make install`, make compiles nothing, because the files in the user's clone would belong to root.
 install: $(if $(AS_BUILT)$(filter 0,$(shell id -u)),,all)
 	$(Q)$(if $(AS_BUILT),,CHECK_BUILD=1) $(INSTALL) install
 
