@@ -123,12 +123,22 @@ void websocket(std::string_view input) {
   }
 }
 
+std::size_t count_of(std::string_view word, std::string_view input) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = input.find(word, at)) != std::string_view::npos; at += word.size()) ++count;
+  return count;
+}
+
 void fastcgi(std::string_view input) {
   // If libfcgi cannot allocate memory for a variable, it ends the process (`Malloc` in fcgiapp.c). An input
   // could announce a variable of 64 MiB or more, which a web server never does. The first byte of such a
   // length is 0x84 or greater, so inputs with such a byte are skipped.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
+  // If a record FCGI_GET_VALUES repeats names, the reply overflows a buffer of libfcgi with room for three
+  // names
+  // (`ProcessManagementRecord` in fcgiapp.c), and the process ends. deploy/SECURITY.md says so.
+  if (count_of("FCGI_M", input) > 3) return;
   static const bool ready = gateway::init_libfcgi().ok();
   require(ready, "libfcgi does not start");
   UniqueFd peer;
