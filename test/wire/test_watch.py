@@ -12,8 +12,9 @@ import threading
 import pytest
 
 from support import daemon as daemons
-from support.api import JSON, local
+from support.api import JSON, Api, local
 from support.daemon import BINARY
+from support.nginx import certificate
 from support.process import TIMEOUT, wait_until
 from support.rest import api_of, login, serving
 
@@ -85,3 +86,22 @@ def test_a_wrong_token_and_a_missing_service_are_named(start):
     daemon.stop()
     gone = daemons.run("--watch", env=env)
     assert gone.returncode == 1 and gone.stderr.count("\n") == 1
+
+
+def test_ssl_cert_file_names_the_certificate_to_trust(start, directory):
+    certificate(directory)
+    serves = serving(disable_ssl=False, ssl_crt=str(directory / "cert.pem"), ssl_key=str(directory / "key.pem"))
+    start(serves)
+    port = serves["rest_cherrypy"]["port"]
+    api = Api("127.0.0.1", port, ca=directory / "cert.pem")
+    env = {"SALTAPI_TOKEN": login(api), "SALTAPI_URL": f"https://localhost:{port}"}
+    distrusted = daemons.run("--watch", env=env)
+    assert distrusted.returncode == 1 and "SSL_CERT_FILE" in distrusted.stderr
+    with watching(env={**env, "SSL_CERT_FILE": str(directory / "cert.pem")}) as watch:
+
+        def printed():
+            assert api.request("POST", "/run", json.dumps([local("test.ping")]), JSON).status == 200
+            with contextlib.suppress(queue.Empty):
+                return watch.line(0.2)
+
+        wait_until(printed, "an event is printed")
