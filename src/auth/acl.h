@@ -38,7 +38,7 @@ class AclPattern {
 /// The result of matching a rule with a call. Borrows its texts from the rule.
 struct RuleMatch {
   enum class Kind {
-    none,       ///< The rule allows other functions.
+    none,       ///< The rule does not allow this function.
     arguments,  ///< The rule allows this function, but only with other arguments.
     yes,
   };

@@ -249,7 +249,7 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// A burst may have as many wrong passwords as the limit allows in this number of seconds.
+// The longest burst: so many wrong passwords may come at once as the limit allows in 5 seconds.
 constexpr int kBurst = 5;
 
 /// Returns the time since the host started. All processes read the same clock, and the clock never goes back.
@@ -315,8 +315,8 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // Each counted password moves this time by `interval_`, beginning at the present time. If the time is
-  // `kBurst` seconds ahead, no further password may be wrong.
+  // The time up to which wrong passwords are counted. Each wrong password adds `interval_` to this time or,
+  // if this time has passed, to the present time. At `kBurst` seconds in the future, the limit is reached.
   Time paid_{0};
 };
 

@@ -22,8 +22,8 @@ struct AuditEntry {
   std::string_view eauth;  ///< The user's back end, or the back end that the caller sent, or `token`.
   std::string_view remote;
   std::string_view client;
-  std::string_view fun;  ///< The function, or comma-separated functions.
-  std::string_view tgt;  ///< The target. The items of a list are comma-separated.
+  std::string_view fun;  ///< The function. Several functions are separated by commas.
+  std::string_view tgt;  ///< The target. The items of a list target are separated by commas.
   std::string_view jid;
   /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`.
   std::string_view outcome;

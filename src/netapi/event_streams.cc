@@ -140,7 +140,8 @@ Response start_socket(const RequestContext& context, const Session& session, con
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
 
-/// Returns a function that runs a chunk for a session's user on another thread.
+/// Returns a function that runs a lowstate chunk (a call) for the user of a session. The function runs on
+/// another thread.
 CallMaster master_caller(const RequestContext& context) {
   const Clock* const clock = &context.app.clock;
   return [clock, as_json = context.app.options.common.audit_as_json,

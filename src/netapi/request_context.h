@@ -114,7 +114,7 @@ struct RequestContext {
   SteadyTime deadline;
   const Route* route = nullptr;
   std::vector<std::string> below;  ///< The parts of the request's path below the route's path.
-  std::string base;  ///< The URL path of the application's page `/`, without a slash at its end.
+  std::string base;  ///< The path below which a web server or mount serves the application, such as `/api`.
   /// The media type of the reply. std::nullopt if the Accept header allows none of the types.
   std::optional<Media> media = Media::json;
   Media error_media = Media::json;

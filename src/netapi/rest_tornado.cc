@@ -9,7 +9,7 @@ namespace {
 
 using lowstate::Client;
 
-/// The clients in the order of salt-api's greeting.
+/// Salt's clients in the order in which the reply to `GET /` lists them.
 constexpr Client kTornadoClients[] = {Client::local, Client::local_async, Client::runner,
                                       Client::runner_async};
 

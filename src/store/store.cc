@@ -214,7 +214,8 @@ void Store::reopen_if_moved() {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
-    // The connections still write to the removed file. With `query_only`, such writes fail.
+    // Without `query_only`, the open connections would write to the removed file, and these writes would be
+    // lost. With `query_only`, the writes fail.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

@@ -21,7 +21,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The largest total size in bytes of the texts that the aliases of a file copy.
+// A YAML alias (`*name`) copies the node of its anchor. This is the largest total size in bytes of the texts
+// in the copies of a file.
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {

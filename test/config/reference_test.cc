@@ -49,7 +49,7 @@ KeyNames read_keys() {
   return names;
 }
 
-/// Returns the words in backticks. Of `section: key`, returns only the key.
+/// Returns the names of keys that `text` has in backticks. For `section: key`, returns only `key`.
 KeyNames code_words(std::string_view text) {
   KeyNames words;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at + 1)) {

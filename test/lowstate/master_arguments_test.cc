@@ -8,7 +8,8 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// Copies arguments from `[[positional], {keyword}]` and destroys the document. Returns the copy as text.
+/// Copies the arguments out of the JSON document `[[positional], {keyword}]`. Then destroys the document,
+/// which the copy must not need, and returns the copy as text.
 std::string taken(std::string_view json, bool as_command_line) {
   std::shared_ptr<const MasterArguments> arguments;
   {

@@ -126,7 +126,8 @@ class EmbeddedEngine {
     return **std::move(ret);
   }
 
-  /// Starts an asynchronous job at once. The server starts such a job after it has sent its reply.
+  /// Starts an asynchronous job at once. Unlike this function, the server starts such a job only after its
+  /// reply.
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
     return begun(master->publish_async(permit));
   }

@@ -29,8 +29,9 @@ class FakeMaster final : public master::Master {
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< The minions that every target matches.
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< Minions below a syndic. A job reports these minions as missing.
-  std::vector<std::string> gone;          ///< Minions that answer a ping but not a call.
+  std::vector<std::string>
+      below_syndic;               ///< The ids of minions below a syndic. A job reports them as missing.
+  std::vector<std::string> gone;  ///< The ids of minions that answer a ping but not a call.
   /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
   std::vector<std::string> at_once;
   What at_once_to = What::call;  ///< The kind of publication whose result has the returns in `at_once`.

@@ -101,7 +101,7 @@ struct RunnerReturn {
 /// The queue for a runner's return. An Error means that the return may have been missed.
 using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 
-/// A message to the minions that the chunk of a permit targets.
+/// A message that a permitted chunk sends to its targeted minions.
 struct Publication {
   enum class What {
     call,          ///< Each minion runs the chunk's functions.
@@ -186,8 +186,8 @@ class Master {
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 
-  /// Accepts a job without a waiting caller. The returns go only to the job cache. The job starts when the
-  /// last copy of the Job's `gate` is destroyed.
+  /// Accepts a job whose caller does not wait for returns. The returns go only to the job cache. The job
+  /// starts when the last copy of the Job's `gate` is destroyed; see StartGate.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
   /// Starts a runner. Its return is put into `returns` from any thread while the caller owns `returns`.

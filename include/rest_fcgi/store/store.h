@@ -127,7 +127,7 @@ class Store {
   std::unique_ptr<Connection> writer_;  // The connection for writes without fsync, guarded by `write_mutex_`.
   // The connection for writes with synchronous=FULL, guarded by `write_mutex_`.
   std::unique_ptr<Connection> syncer_;
-  CommitObserver commit_observer_;          // Null if there is no observer. Guarded by `write_mutex_`.
+  CommitObserver commit_observer_;          // May be null. Guarded by `write_mutex_`.
   std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
   std::atomic<bool> is_writable_ = true;
 

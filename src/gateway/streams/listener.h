@@ -50,8 +50,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   void start();
 
-  /// Checks the time limits. Returns true if a keep-alive is due. The caller then cancels the timer `news`,
-  /// so that the listener sends the keep-alive.
+  /// Checks the time limits. Returns true if a keep-alive is due. The listener sleeps on the timer `news`, so
+  /// the caller then cancels this timer, which wakes the listener to send the keep-alive.
   bool sweep(SteadyTime now);
 
   /// Closes the connection. This ends the listener's coroutines.

@@ -59,7 +59,8 @@ class Streams::Wakeup {
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The event loop of the streams and its objects. These objects exist while at least one stream is open.
+/// The event loop of the streams, and the objects that use the loop. Exists while at least one stream is
+/// open.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),

@@ -35,7 +35,7 @@ class Caches {
 
   Caches(std::unique_ptr<returner::Returners> returners, Limits limits);
 
-  /// Passes each job cache to `call`, which saves a load in the job cache.
+  /// Calls the function `call` once for each job cache. The function saves a job's load in the job cache.
   void call(std::string_view jid, const Call& call);
 
   /// Queues a call to each job cache. Runs queued calls in order. Drops a call that exceeds the limits.

@@ -87,7 +87,7 @@ class WatchedJobs {
   using Place = std::pair<std::string, std::string>;  // The jid and the minion of a return.
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
-    bool differs = false;  // Whether at least one put gave a field a new value.
+    bool differs = false;  // Whether a received change gave a field of the return a new value.
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};

@@ -64,7 +64,8 @@ class EventBus {
   const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
-  std::optional<SocketFile> file_;  // The identity of the file of the joined socket. `file_mutex_` guards it.
+  std::optional<SocketFile>
+      file_;  // Device and inode of the socket file that the bus is connected to. Guarded by `file_mutex_`.
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

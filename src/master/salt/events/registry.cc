@@ -159,7 +159,8 @@ void Registry::on_event(const Event& event) {
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // The event may be for the next listener of the job, so an unneeded listener is removed first.
+    // A listener that no caller needs any more is removed first, because it would take the event from the
+    // next listener of the job.
     dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
