@@ -35,7 +35,7 @@ class SlowRecorder final : public recording::Recorder {
   }
 
  private:
-  const returner::WriteCounts writes_;
+  const returner::WriteCounts writes_{};
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/limit.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "running_gateway.h"
 
 using namespace rest_fcgi;
