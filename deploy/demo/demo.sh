@@ -167,15 +167,15 @@ start() {
   rest_examples
   cat <<END
 
-It goes on answering on port $port; its configuration and logs are in $demo.
-Change a request above and send it yourself: minions are ms-0 to ms-4, functions stand under
+The demo keeps running on port $port. Its configuration and logs are in $demo.
+You can change a request above and send it again. The minions are ms-0 to ms-4. This function lists all functions:
     "fun": "sys.list_functions"
-A page to log in with a browser, as saltdev with password saltdev and external auth file: http://127.0.0.1:$http_port/
-For SaltGUI instead, put its files anywhere and name them in $demo/master, below rest_cherrypy:
+In a browser, log in as saltdev with the password saltdev and the external auth file: http://127.0.0.1:$http_port/
+To use SaltGUI instead, add the paths of its files to rest_cherrypy in $demo/master:
     app: /srv/saltgui/index.html
     static: /srv/saltgui/static
     static_path: /static
-To stop it: make demo-stop
+To stop the demo: make demo-stop
 END
 }
 
