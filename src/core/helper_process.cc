@@ -120,8 +120,8 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // Closes the socket first. A child process of another user cannot be killed by this process, but ends at
-  // the end of its input.
+  // Closes the socket before the kill, because this process cannot kill a child process of another user. Such
+  // a child process ends when its input ends.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

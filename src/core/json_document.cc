@@ -127,7 +127,8 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Adds a root that is a scalar. simdjson does not return a scalar root as a value.
+  /// Adds the value of a text that is only a string, a number, a boolean or null. simdjson does not return
+  /// such a value as an `ondemand::value`.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});

@@ -14,8 +14,8 @@ namespace rest_fcgi {
 struct JsonDocument::Node {
   const char* text = nullptr;  ///< The text of a string, key or number.
   std::uint32_t text_size = 0;
-  std::uint32_t end = 0;    ///< The index of the first node after this value and its descendants.
-  std::uint32_t count = 0;  ///< The number of elements or members.
+  std::uint32_t end = 0;    ///< `end` is the index of the first node after this value and its descendants.
+  std::uint32_t count = 0;  ///< `count` is the number of elements or members.
   JsonValue::Kind kind = JsonValue::Kind::null;
   bool flag = false;  ///< The value of a boolean. For a key, whether the object has an equal key later.
 };

@@ -81,7 +81,7 @@ JsonValue::Kind JsonValue::kind() const noexcept {
 }
 
 std::string_view JsonValue::type_name() const noexcept {
-  // The names have the order of `Kind`.
+  // These names have the same order as the enumerators of `Kind`.
   static constexpr std::string_view kNames[] = {"NoneType", "bool", "int", "float", "str", "list", "dict"};
   return kNames[static_cast<std::size_t>(kind())];
 }

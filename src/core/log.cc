@@ -76,7 +76,7 @@ class Sink {
   SteadyTime reported_{};
 };
 
-/// The names have the order of `Level`.
+/// These names have the same order as the enumerators of `Level`.
 constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
 std::atomic<Level> current_level{Level::warning};

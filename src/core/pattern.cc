@@ -86,7 +86,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// Limits that end a match within milliseconds. Requests may contain slow patterns.
+/// These limits end a match within milliseconds, because requests may contain slow patterns.
 constexpr std::uint32_t kMatchLimit = 100000;
 constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;

@@ -15,8 +15,8 @@ namespace rest_fcgi {
 
 [[nodiscard]] std::string describe_access(const struct stat& status);
 
-/// Returns a message about a path for which stat(2) lacks permission. The message names the nearest folder
-/// above the path for which stat(2) succeeds.
+/// Returns a message for a path on which stat(2) fails with EACCES. The message names the nearest parent
+/// folder on which stat(2) succeeds.
 [[nodiscard]] std::string refused_folder(const std::string& path);
 
 /// Returns why a file cannot be opened for reading. For EACCES, the text names the file or folder that

@@ -15,8 +15,8 @@ struct Format {
   }
 };
 
-/// Replaces C++20's `std::format`, which g++ 12 lacks. A function would be ambiguous with `std::format`, so
-/// `format` is an object.
+/// Replaces C++20's `std::format`, which g++ 12 lacks. `format` is an object, because calls of a function
+/// with this name would also find `std::format`.
 inline constexpr Format format;
 
 }  // namespace rest_fcgi

@@ -19,10 +19,10 @@ class JsonDocument;
 
 /// Limits on JSON text from clients.
 struct JsonLimits {
-  /// The deepest nesting of arrays and objects. Salt's packer fails at about 500.
+  /// The deepest nesting of arrays and objects. Salt's msgpack packer fails at a depth of about 500.
   std::size_t max_depth = 100;
-  std::size_t max_key_length = 1024;  ///< The longest object key in bytes.
-  /// The longest number in characters, as in Python.
+  std::size_t max_key_length = 1024;  ///< `max_key_length` limits the keys of objects, in bytes.
+  /// `max_number_length` limits the characters of a number. Python limits the digits of an integer alike.
   std::size_t max_number_length = 4300;
   /// The largest number of values and keys. Each value or key takes about 50 bytes of memory.
   std::size_t max_values = 100000;
@@ -77,9 +77,9 @@ class JsonValue {
     [[nodiscard]] Iterator begin() const { return first; }
     [[nodiscard]] Iterator end() const { return last; }
   };
-  [[nodiscard]] Range<ElementIterator> elements()
-      const noexcept;  ///< The elements of an array. Empty for other kinds.
-  /// The members of an object in order. Empty for other kinds.
+  /// Returns the elements of an array. Returns no elements for other kinds.
+  [[nodiscard]] Range<ElementIterator> elements() const noexcept;
+  /// Returns the members of an object in their order. Returns no members for other kinds.
   [[nodiscard]] Range<MemberIterator> members() const noexcept;
 
   void write(JsonWriter& writer) const;
@@ -166,8 +166,8 @@ class JsonDocument {
 
   /// The values in the order of the text. A member has a node for its key and then a node for its value.
   std::vector<Node> nodes_;
-  WipedBytes text_;     ///< The JSON text, padded for simdjson.
-  WipedBytes strings_;  ///< The values of the strings, with escapes resolved.
+  WipedBytes text_;     ///< `text_` is the JSON text, padded for simdjson.
+  WipedBytes strings_;  ///< `strings_` has the values of the strings, with escapes resolved.
 };
 
 /// Parses JSON that this process made. If the nesting is too deep, the document's value is null.

@@ -16,15 +16,15 @@ enum class Level { debug, info, warning, error, off };
 
 struct Options {
   Level level = Level::warning;
-  std::string file;         ///< The path of the log. Empty for standard error.
-  std::string audit_file;   ///< The path for audit lines. Empty if audit lines go to the log.
-  std::string access_file;  ///< The path for access lines. Empty if access lines are not written.
-  /// The path of a second log for warnings and errors. Empty if there is no second log.
+  std::string file;         ///< `file` is the path of the log. If empty, the log is standard error.
+  std::string audit_file;   ///< `audit_file` is the path for audit lines. If empty, the log gets these lines.
+  std::string access_file;  ///< `access_file` is the path for access lines, or empty for no such lines.
+  /// `error_file` is the path of a second log, only for warnings and errors, or empty for no such log.
   std::string error_file;
 };
 
-/// Returns the log level that Salt calls `name`, such as `profile` or `quiet`. Returns std::nullopt for an
-/// unknown name.
+/// Returns the log level for Salt's name of a level, such as `profile` or `quiet`. Returns std::nullopt for
+/// an unknown name.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
 /// Opens the log files. Call `open` again after a log rotation. Errors: configuration, if a file cannot be

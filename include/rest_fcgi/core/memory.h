@@ -8,7 +8,7 @@
 
 namespace rest_fcgi {
 
-/// Time without work after which the process gives free memory back to the kernel.
+/// After this time without work, the process gives free memory back to the kernel.
 inline constexpr std::chrono::seconds kQuiet{1};
 
 /// Makes malloc(3) keep some free memory for the next large request. REQUIRES: no other thread runs yet.

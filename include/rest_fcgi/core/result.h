@@ -9,38 +9,38 @@
 
 namespace rest_fcgi {
 
-/// The kinds of failures. A table in `netapi` has the HTTP status of each kind.
+/// The kinds of failures. `netapi` has a table with the HTTP status of each kind.
 enum class ErrorKind {
-  malformed,        ///< The body is not JSON, or its JSON exceeds a limit.
-  invocation,       ///< The request is valid JSON but cannot run (Salt's SaltInvocationError).
-  authentication,   ///< Credentials are missing or wrong.
-  authorization,    ///< The user lacks permission.
-  throttled,        ///< The user or address had too many failed logins.
-  forbidden,        ///< The address or web page may not send requests.
-  conflict,         ///< The object exists already.
-  not_acceptable,   ///< The media type is not supported.
-  unsupported,      ///< The body's encoding is not supported.
-  too_large,        ///< The body exceeds `max_request_body_size`.
-  reply_too_large,  ///< The reply exceeds `max_reply_bytes`.
-  not_found,        ///< The requested object does not exist.
-  unavailable,      ///< A server that this program needs cannot answer now.
-  timeout,          ///< A server did not answer in time.
-  configuration,    ///< The configuration or the command line has a mistake.
-  internal,         ///< This program or its host failed.
+  malformed,        ///< `malformed` means that the body is not JSON, or that its JSON exceeds a limit.
+  invocation,       ///< `invocation` means that valid JSON cannot run (Salt's SaltInvocationError).
+  authentication,   ///< `authentication` means that credentials are missing or wrong.
+  authorization,    ///< `authorization` means that the user lacks permission.
+  throttled,        ///< `throttled` means that the user or address had too many failed logins.
+  forbidden,        ///< `forbidden` means that the address or web page may not send requests.
+  conflict,         ///< `conflict` means that the object exists already.
+  not_acceptable,   ///< `not_acceptable` means that the media type is not supported.
+  unsupported,      ///< `unsupported` means that the body's encoding is not supported.
+  too_large,        ///< `too_large` means that the body exceeds `max_request_body_size`.
+  reply_too_large,  ///< `reply_too_large` means that the reply exceeds `max_reply_bytes`.
+  not_found,        ///< `not_found` means that the requested object does not exist.
+  unavailable,      ///< `unavailable` means that a server that this program needs cannot answer now.
+  timeout,          ///< `timeout` means that a server did not answer in time.
+  configuration,    ///< `configuration` means that the configuration or the command line has a mistake.
+  internal,         ///< `internal` means that this program or its host failed.
 };
 
 /// An expected failure. `message` is one sentence for the caller and contains no secrets.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string message;
-  std::string jid{};  ///< The job that started before the failure. Empty if no job started.
-  /// The time after which the caller may try again. Set only for the kind throttled.
+  std::string jid{};  ///< `jid` is the job that started before the failure. Empty if no job started.
+  /// `retry_after` is the time after which the caller may try again. Only the kind throttled sets this time.
   std::chrono::seconds retry_after{0};
-  std::string user{};    ///< The user of the refused request, if known.
-  std::string eauth{};   ///< The user's back end, if known.
-  std::string reason{};  ///< The setting that refused the request, for the audit line.
-  /// Whether a failure of the back end counts as a failed login, because the failure may depend on the
-  /// password.
+  std::string user{};    ///< `user` is the user of the refused request, if known.
+  std::string eauth{};   ///< `eauth` is the back end of this user, if known.
+  std::string reason{};  ///< `reason` is the setting that refused the request. The audit line shows it.
+  /// `counts_as_guess` is true if a failure of the back end counts as a failed login, because the failure may
+  /// depend on the password.
   bool counts_as_guess = false;
 };
 
