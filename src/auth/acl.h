@@ -38,8 +38,8 @@ class AclPattern {
 /// The result of matching a rule with a call. Borrows its texts from the rule.
 struct RuleMatch {
   enum class Kind {
-    none,       ///< The rule does not allow this function.
-    arguments,  ///< The rule allows this function, but only with other arguments.
+    none,       ///< `none` means that the rule does not allow this function.
+    arguments,  ///< `arguments` means that the rule allows this function only with other arguments.
     yes,
   };
   Kind kind = Kind::none;

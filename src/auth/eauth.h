@@ -22,13 +22,13 @@ class PasswordHashLimiter;
 struct Login {
   std::string_view username;
   SecretView password;
-  std::string_view remote;                  ///< The client's address. Empty if the address is unknown.
-  SteadyTime deadline = SteadyTime::max();  ///< The time at which the login must end.
+  std::string_view remote;  ///< `remote` is the client's address. Empty if the address is unknown.
+  SteadyTime deadline = SteadyTime::max();  ///< `deadline` is the time at which the login must end.
 };
 
 struct Verdict {
   bool good = false;
-  /// The user's groups. Entries `group%` of `external_auth` apply to them.
+  /// The user's groups. An entry `group%` of `external_auth` applies to the members of the group.
   std::vector<std::string> groups{};
   std::chrono::seconds keep = std::chrono::seconds::max();
 };

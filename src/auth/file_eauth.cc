@@ -146,8 +146,8 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
-  std::string stamp_;                   // The result of `stamp` when `users_` was read, guarded by `mutex_`.
-  std::shared_ptr<const Users> users_;  // The result of the last read of the file, guarded by `mutex_`.
+  std::string stamp_;                   // `stamp_` is the result of `stamp` when `users_` was read.
+  std::shared_ptr<const Users> users_;  // `mutex_` guards `stamp_` and `users_`.
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {

@@ -36,7 +36,7 @@ Error ended(ErrorKind kind) {
 
 void bound_next_call(int socket, SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  // The value 0 would turn off the socket's timeout.
+  // The time is at least 1 microsecond, because the value 0 would turn off the socket's timeout.
   const std::int64_t count = std::max<std::int64_t>(left.count(), 1);
   const timeval time{count / 1'000'000, count % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);

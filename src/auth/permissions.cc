@@ -111,8 +111,8 @@ class LoginPattern {
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // Drops the last character of `start_`, because the special character after it may be a repetition such
-    // as `*`, which makes it optional.
+    // Drops the last character of `start_`. A repetition such as `*` after this character can make the
+    // character optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
 

@@ -33,8 +33,8 @@ struct Grant {
   /// A token of the Salt master. Later calls use this token instead of the credentials. Empty if there is no
   /// such token.
   Secret token{};
-  WallTime expire = WallTime::max();  ///< The time at which the token expires, by the master's clock.
-  WallTime start{};                   ///< The time at which the token was made, by the master's clock.
+  WallTime expire = WallTime::max();  ///< `expire` is when the token expires, by the master's clock.
+  WallTime start{};                   ///< `start` is when the token was made, by the master's clock.
   std::chrono::seconds keep = std::chrono::seconds::max();
   /// The rights that the master's token contains, in the form of `external_auth`. JSON `null` allows nothing.
   /// If the token contains no rights, this member is absent and the rules of the configuration file apply.
@@ -46,9 +46,9 @@ class LoginCounts {
  public:
   enum class What : std::size_t {
     accepted,
-    refused,    ///< The credentials are wrong.
-    throttled,  ///< The login guard refused the login.
-    failed,     ///< The credentials could not be checked.
+    refused,    ///< `refused` counts logins with wrong credentials.
+    throttled,  ///< `throttled` counts logins that the login guard refused.
+    failed,     ///< `failed` counts logins whose credentials could not be checked.
   };
 
   void note(What what) noexcept { counts_[index(what)].fetch_add(1, std::memory_order_relaxed); }

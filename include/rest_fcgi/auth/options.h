@@ -61,8 +61,8 @@ struct LoginGuardOptions {
   unsigned tries = 10;
   /// The number of failures after which all logins from an address are refused.
   unsigned address_tries = 100;
-  std::chrono::seconds window{300};  ///< The time span in which failures are counted.
-  std::chrono::seconds refuse{300};  ///< How long logins are refused after too many failures.
+  std::chrono::seconds window{300};  ///< `window` is the time span in which failures are counted.
+  std::chrono::seconds refuse{300};  ///< `refuse` is how long logins are refused after too many failures.
   std::size_t threads = 1024;
   /// How many threads at a time may delay the reply to a failed login.
   std::size_t max_delayed = 64;
@@ -72,12 +72,12 @@ struct LoginGuardOptions {
 };
 
 struct PamOptions {
-  std::string service = "login";  ///< The name of a file in /etc/pam.d: Salt's `auth.pam.service`.
-  std::string helper;             ///< The path of rest_fcgi_pam, or `unix:PATH` of its socket.
-  /// The largest number of helper processes, and so of concurrent conversations with PAM.
+  std::string service = "login";  ///< `service` is a file name in /etc/pam.d: Salt's `auth.pam.service`.
+  std::string helper;             ///< `helper` is the path of rest_fcgi_pam, or `unix:PATH` of its socket.
+  /// `max_helpers` limits the helper processes, and so the concurrent conversations with PAM.
   std::size_t max_helpers = 4;
-  std::size_t max_waiting = 64;  ///< How many threads may wait for a free helper process.
-  /// How long a login waits for a free helper process, and how long it waits for PAM's answer.
+  std::size_t max_waiting = 64;  ///< `max_waiting` limits the threads that wait for a free helper process.
+  /// `timeout` limits the time for which a login waits for a free helper process, and again for PAM's answer.
   std::chrono::milliseconds timeout{30000};
 };
 

@@ -15,9 +15,9 @@
 /// version. The helper answers the requests in their order.
 namespace rest_fcgi::auth::pam {
 
-inline constexpr std::size_t kHeader = 4;           ///< The size of the length field in bytes.
-inline constexpr std::size_t kMaxBody = 64 * 1024;  ///< The largest body in bytes.
-inline constexpr std::size_t kMaxField = 4096;      ///< The longest text in a body, in bytes.
+inline constexpr std::size_t kHeader = 4;           ///< `kHeader` is the size of the length field in bytes.
+inline constexpr std::size_t kMaxBody = 64 * 1024;  ///< `kMaxBody` is the largest size of a body in bytes.
+inline constexpr std::size_t kMaxField = 4096;      ///< `kMaxField` is the largest text in a body, in bytes.
 
 enum class Ask : std::uint8_t {
   verify = 1,
@@ -34,10 +34,10 @@ struct Request {
 
 enum class Outcome : std::uint8_t {
   good = 1,
-  refused = 2,      ///< PAM refused the login.
-  failed = 3,       ///< PAM or the helper does not work.
-  unavailable = 4,  ///< A service that PAM needs does not answer now.
-  /// The helper did not ask PAM, because too many passwords were wrong in the last seconds.
+  refused = 2,      ///< `refused` means that PAM refused the login.
+  failed = 3,       ///< `failed` means that PAM or the helper does not work.
+  unavailable = 4,  ///< `unavailable` means that a service that PAM needs does not answer now.
+  /// `busy` means that the helper did not ask PAM, because too many passwords were wrong in the last seconds.
   busy = 5,
 };
 

@@ -52,8 +52,8 @@ struct Subject {
   std::span<const std::string> groups{};
 };
 
-/// The result of matching one rule with a call of a user: a rule that names the function, and whether the
-/// rule allows the call. Borrows from the Permissions.
+/// A rule that names the function of a user's call, and whether this rule allows the call. Borrows from the
+/// Permissions.
 struct Finding {
   enum class Kind {
     allows,
