@@ -155,8 +155,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   section.texts("ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  // If certificates are checked, an empty `ssl_allowed_cn` is a mistake: it could mean all clients or no
-  // client.
+  // If certificates are checked, an empty `ssl_allowed_cn` is a mistake, because an empty list could mean all
+  // clients or no client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "a list of at least one name, without empty names");
@@ -182,8 +182,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks client certificates");
 }
 
-/// Unknown keys with this prefix are refused, because such a key may ask for a check that this program does
-/// not make.
+/// Unknown keys that begin with `ssl_` are refused, because such a key may ask for a check that this program
+/// does not make.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
 /// Reads the port of a module. `host_key` is the configuration key of the address. Returns whether the port

@@ -176,7 +176,7 @@ class Reader {
   /// style, an empty value gives null, too.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< Like `value`, but also returns an empty value.
+  const Node* value_or_empty(std::string_view key);  ///< `value_or_empty` also returns an empty value.
 
   /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
   void warn_of_removed(std::initializer_list<std::string_view> keys);

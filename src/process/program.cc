@@ -31,8 +31,8 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // The largest number of reads from one pipe between two calls of poll(2).
-// The longest wait until rest_fcgi_run reports that the program has started.
+constexpr int kReadsInARow = 32;  // `kReadsInARow` limits the reads from a pipe between two calls of poll(2).
+// `kStartPatience` is the longest wait until rest_fcgi_run reports that the program has started.
 constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
@@ -122,11 +122,11 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // The bytes of the StartOrder that are still to be sent.
-  Reply reply_;               // The latest reply of rest_fcgi_run. It may be incomplete.
-  std::size_t received_ = 0;  // The number of received bytes of `reply_`.
-  std::string answers_;       // The results of `on_line`, which follow the input.
-  std::size_t fed_ = 0;       // How many bytes of the input and of `answers_` are sent.
+  std::string order_;         // `order_` has the bytes of the StartOrder that are still to be sent.
+  Reply reply_;               // `reply_` is the latest reply of rest_fcgi_run. It may be incomplete.
+  std::size_t received_ = 0;  // `received_` is the number of received bytes of `reply_`.
+  std::string answers_;       // `answers_` has the results of `on_line`, which follow the input.
+  std::size_t fed_ = 0;       // `fed_` is the number of sent bytes of the input and of `answers_`.
   Ended ended_;
   bool is_last_ = false;  // Whether rest_fcgi_run has sent its last reply.
   std::optional<SteadyTime> give_up_at_;
@@ -282,7 +282,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// The program has ended, but some of its child processes still run. Tells rest_fcgi_run to end them.
+/// Makes rest_fcgi_run end the child processes that still run after the end of the program.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

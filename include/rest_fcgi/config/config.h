@@ -41,18 +41,18 @@ struct CommandLine {
     show_help
   };
   Action action = Action::serve;
-  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG or /etc/salt/master.
+  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG, or else /etc/salt/master.
   std::string config;
-  std::optional<std::string> listen;    ///< The address in `--listen`, which replaces the configured address.
-  std::optional<log::Level> log_level;  ///< The level in `--log-level`, which replaces the configured level.
-  std::string eauth;  ///< The back end for make_token and revoke. If empty, revoke uses all back ends.
-  /// The user for make_token, revoke, explain and init. If it is empty, init asks for the name.
+  std::optional<std::string> listen;    ///< `--listen` replaces the configured address.
+  std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
+  std::string eauth;  ///< `eauth` is the back end for make_token and revoke. If empty, revoke uses all.
+  /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for the name.
   std::string username;
   std::string fun;
   std::string tgt;
-  bool has_password_on_stdin = false;  ///< Whether `init` reads the password from standard input.
-  watch::Options watch;    ///< The options for watch. If `url` is empty, the configuration has the address.
-  std::string token_file;  ///< The file with the token for watch. If empty, SALTAPI_TOKEN has the token.
+  bool has_password_on_stdin = false;  ///< `--password-stdin` sets this member for `init`.
+  watch::Options watch;                ///< If `watch.url` is empty, the configuration has the address.
+  std::string token_file;  ///< `token_file` has the token for `--watch`. If empty, SALTAPI_TOKEN has it.
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
@@ -72,17 +72,17 @@ struct FrontEnds {
   std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
   /// The module for each FastCGI path. Only the path `/` ends with a slash.
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
-  std::vector<netapi::Module> http;    ///< The module of each entry of `gateway::Options::http`.
-  std::vector<netapi::Module> idle{};  ///< The modules that have a section but are not served.
-  /// The option `trusted_proxies`: the trusted web servers, or std::nullopt for `auto`.
+  std::vector<netapi::Module> http;    ///< `http` has the module of each entry of `gateway::Options::http`.
+  std::vector<netapi::Module> idle{};  ///< `idle` has the modules that have a section but are not served.
+  /// `trusted_proxies` has the web servers of the option with this name, or std::nullopt for `auto`.
   /// `gateway::Options::http` has the resulting addresses of each port.
   std::optional<std::vector<std::string>> trusted_proxies{};
   /// The keys of salt-api that this program accepts and ignores.
   std::vector<std::string> inert{};
   /// The port from which Prometheus reads the metrics.
   std::optional<gateway::HttpOptions> metrics{};
-  bool has_metrics_on_api = false;  ///< Whether the modules' ports and paths answer `/metrics`.
-  bool health = false;              ///< Whether the modules' ports and paths answer `/health` and `/ready`.
+  bool has_metrics_on_api = false;  ///< `has_metrics_on_api` means that the modules answer `/metrics`.
+  bool health = false;              ///< `health` means that the modules answer `/health` and `/ready`.
 };
 
 /// The place `FILE:LINE` of each configuration key. The key has its full name, such as `rest_fcgi: listen`.
@@ -92,7 +92,7 @@ struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< The options of rest_wsgi. The member `common` of the other modules is a copy.
+  netapi::Options netapi;  ///< These are the options of rest_wsgi. The other modules have a copy of `common`.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
@@ -103,19 +103,19 @@ struct Settings {
   store::Options store;
   returner::Options returner;
   Engine engine = Engine::embedded;
-  std::string master_user = "root";  ///< Salt's `user`: the system user that the master runs as.
-  /// The folder of Salt's default `cachedir`. Empty unless the engine `embedded` uses this folder.
+  std::string master_user = "root";  ///< `master_user` is Salt's `user`, as which the master runs.
+  /// `default_cachedir` is Salt's default `cachedir`. Empty unless the engine `embedded` uses this folder.
   std::string default_cachedir;
   std::vector<std::string> warnings;  ///< Warnings of one line each.
   Places places;
   /// The keys that take effect only at start, with their values.
   std::vector<std::pair<std::string, std::string>> start_keys;
 
-  /// Returns this object with empty settings for databases. Users may run `--check-config` and `--explain`
+  /// Returns a copy without the settings of databases, because users may run `--check-config` and `--explain`
   /// without access to the databases.
   [[nodiscard]] Settings without_files() &&;
 
-  /// Returns this object with empty settings for job caches, because `--mk-token` stores only a token.
+  /// Returns a copy without the settings of job caches, because `--mk-token` stores only a token.
   [[nodiscard]] Settings without_jobs() &&;
 };
 
@@ -147,11 +147,11 @@ using PasswordToHash = std::function<Result<std::string>(const Secret& password)
 
 /// The two files that `init` writes, and the user that may log in with them.
 struct FirstSetup {
-  std::string config;  ///< The path of the master file.
-  std::string users;   ///< The path of the password file.
+  std::string config;  ///< `config` is the path of the master file.
+  std::string users;   ///< `users` is the path of the password file.
   std::string user;
-  std::string hash;  ///< The hash of the user's password, as Apache's htpasswd writes it.
-  gid_t group = 0;   ///< The group that may read both files.
+  std::string hash;  ///< `hash` is the hash of the user's password, as Apache's htpasswd writes it.
+  gid_t group = 0;   ///< `group` is the group that may read both files.
 };
 
 /// Writes the two files of `init`. Replaces no existing file. Errors: the errors of `init`.

@@ -23,26 +23,26 @@ namespace rest_fcgi::process {
 }
 
 struct Program : StartOrder {
-  std::string input;  ///< The text that the program gets on standard input. May be empty.
-  /// The largest size of each output in bytes. Further bytes are discarded.
+  std::string input;  ///< `input` is the text for the program's standard input. May be empty.
+  /// `output_limit` is the largest size of each output in bytes. Further bytes are discarded.
   std::size_t output_limit = 8 << 20;
-  bool merge_errors = false;  ///< Whether the program's standard error goes into its standard output.
-  /// A function that gets each line of the program's standard output, without the newline. The program gets
-  /// the result of the function on standard input, which stays open. `Ended::output` does not contain these
-  /// lines. After a line longer than `output_limit`, the function is not called again, and further output
-  /// goes into `Ended::output`.
+  bool merge_errors = false;  ///< `merge_errors` puts the program's standard error into its standard output.
+  /// `on_line` is a function that gets each line of the program's standard output, without the newline. The
+  /// program gets the result of the function on standard input, which stays open. `Ended::output` does not
+  /// contain these lines. After a line longer than `output_limit`, the function is not called again, and
+  /// further output goes into `Ended::output`.
   std::function<std::string(std::string_view line)> on_line = {};
 };
 
 struct Ended {
   enum class How {
     exited,
-    killed,     ///< A signal ended the program, but rest_fcgi did not send the signal.
-    timed_out,  ///< rest_fcgi ended the program at its time limit.
-    stopped,    ///< rest_fcgi ended the program because of a `stop` request.
+    killed,     ///< `killed` means that a signal ended the program, but not a signal of rest_fcgi.
+    timed_out,  ///< `timed_out` means that rest_fcgi ended the program at its time limit.
+    stopped,    ///< `stopped` means that rest_fcgi ended the program because of a `stop` request.
   };
   How how = How::exited;
-  /// The exit status. If a signal ended the program, the negative number of the signal, as in Python.
+  /// The exit status, or the negative number of the signal that ended the program, as in Python.
   int code = 0;
   pid_t pid = 0;
   std::string output;
@@ -55,9 +55,9 @@ struct Ended {
 /// thread-safe.
 class ProgramRunner {
  public:
-  /// Makes a runner. `helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of a socket unit. If
-  /// rest_fcgi_run does not answer within `patience` after a time limit of the program, `run` returns an
-  /// error.
+  /// Makes a runner. `helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of a socket unit. After
+  /// the time limit of a program, `run` waits up to `patience` for an answer of rest_fcgi_run, and then
+  /// returns an error.
   explicit ProgramRunner(std::string helper, std::chrono::milliseconds patience = std::chrono::seconds(15))
       : helper_(std::move(helper)), patience_(patience) {}
 

@@ -24,10 +24,10 @@ struct StartOrder {
   /// The program and its arguments. Not empty. If the program name has no slash, rest_fcgi_run looks for the
   /// program in the PATH of `environment`.
   std::vector<std::string> argv;
-  std::vector<std::string> environment;  ///< The variables in the form `NAME=value`.
-  bool inherit = false;                  ///< Whether the program also gets the variables of rest_fcgi_run.
-  /// The working directory. If empty, the directory HOME of `environment` is used, or `/` if the program
-  /// cannot enter HOME.
+  std::vector<std::string> environment;  ///< `environment` has the variables in the form `NAME=value`.
+  bool inherit = false;                  ///< `inherit` gives the program also the variables of rest_fcgi_run.
+  /// `cwd` is the working directory. If empty, the directory HOME of `environment` is used, or `/` if the
+  /// program cannot enter HOME.
   std::string cwd = "/";
   /// The program's user and groups. If absent, the program has the user and groups of rest_fcgi_run.
   std::optional<Identity> identity;
@@ -44,30 +44,30 @@ struct StartOrder {
 namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::size_t kHeader = 4;  ///< The size of the length field in bytes.
-/// The largest StartOrder in bytes. Linux allows at most 6 MiB of arguments and environment (execve(2)).
+inline constexpr std::size_t kHeader = 4;  ///< `kHeader` is the size of the length field in bytes.
+/// `kMaxOrder` limits a StartOrder in bytes. Linux allows 6 MiB for a new program (execve(2)).
 inline constexpr std::size_t kMaxOrder = 8 << 20;
 
 /// A reply of rest_fcgi_run. The socket carries the bytes of this struct.
 struct Reply {
   enum class Kind : std::uint32_t {
-    started = 1,  ///< The program runs. `number` is its pid.
-    missing,      ///< The program does not exist. `text` is the message.
-    failed,       ///< The program cannot be started. `text` is the message.
-    /// The program ended, but child processes still run. rest_fcgi_run ends these processes when rest_fcgi
-    /// closes its end of the socket.
+    started = 1,  ///< `started` means that the program runs. `number` is its pid.
+    missing,      ///< `missing` means that the program does not exist. `text` is the message.
+    failed,       ///< `failed` means that the program cannot be started. `text` is the message.
+    /// `exited` means that the program ended, but child processes still run. rest_fcgi_run ends these
+    /// processes when rest_fcgi closes its end of the socket.
     exited,
-    /// The program and all its child processes ended. No reply follows `ended`, `timed_out` or `stopped`.
+    /// `ended` means that all processes ended. No reply follows `ended`, `timed_out` or `stopped`.
     ended,
-    timed_out,  ///< rest_fcgi_run ended the program at its time limit.
-    /// rest_fcgi_run ended the program, because rest_fcgi closed its end of the socket or rest_fcgi_run got
-    /// SIGTERM.
+    timed_out,  ///< `timed_out` means that rest_fcgi_run ended the program at its time limit.
+    /// `stopped` means that rest_fcgi_run ended the program, because rest_fcgi closed its end of the socket
+    /// or rest_fcgi_run got SIGTERM.
     stopped,
   };
   std::uint32_t version = kVersion;
   Kind kind = Kind::failed;
-  /// The pid, if the program was started. The exit status, or the negative number of the signal, if the
-  /// program has ended.
+  /// While the program runs, `number` is its pid. After its end, `number` is its exit status, or the negative
+  /// number of the signal that ended the program.
   std::int32_t number = 0;
   /// A text that ends with a NUL byte. For `missing` and `failed`, the text is the reason. After the end of
   /// the program, the text lists the processes that cannot be ended. Otherwise the text is empty.
@@ -76,8 +76,8 @@ struct Reply {
 
 [[nodiscard]] Reply make_reply(Reply::Kind kind, std::int32_t number, std::string_view text = {});
 
-/// Returns a StartOrder as bytes, with its length in front. Returns an empty text if it is longer than
-/// `kMaxOrder`.
+/// Returns a StartOrder as bytes, with its length in front. Returns an empty text if the StartOrder is longer
+/// than `kMaxOrder`.
 [[nodiscard]] std::string to_bytes(const StartOrder& order);
 
 /// Returns the length of a StartOrder, which the first `kHeader` bytes contain. Returns absent if the length
