@@ -39,7 +39,7 @@
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/watch/watch.h"
 
-// The start of the program rest_fcgi. This file creates the components and connects them.
+// This file starts the program rest_fcgi. It creates the components and connects them.
 
 namespace rest_fcgi {
 namespace {
@@ -62,7 +62,7 @@ int print(const std::string& text) {
 }
 
 /// Reads the configuration. With `engine: salt`, removes each rule of `external_auth` that this program
-/// cannot compile, and leaves it to the Salt master.
+/// cannot compile. Only the Salt master then applies this rule.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;

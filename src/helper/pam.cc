@@ -159,7 +159,7 @@ bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Returns the file name of a PAM service. Like libpam, makes it lower case.
+/// Returns the file name of a PAM service. libpam uses the service's name in lower case.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -249,7 +249,8 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// The longest burst: so many wrong passwords may come at once as the limit allows in 5 seconds.
+// The length of the longest burst in seconds. A burst may have as many wrong passwords as the limit allows in
+// this time.
 constexpr int kBurst = 5;
 
 /// Returns the time since the host started. All processes read the same clock, and the clock never goes back.
@@ -259,8 +260,8 @@ std::chrono::nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Limits how many passwords may be wrong per second on average. A burst may have five times as many. All
-/// processes of rest_fcgi_pam with the same folder share the limit. Not thread-safe.
+/// Limits how many passwords may be wrong per second on average. A burst may have five times as many wrong
+/// passwords. All processes of rest_fcgi_pam with the same folder share the limit. Not thread-safe.
 class FailureRate {
  public:
   /// Opens the file in `folder` in which the processes count. If the file cannot be used, this process counts

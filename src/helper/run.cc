@@ -63,7 +63,7 @@ std::string quoted_excerpt(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// The reason why the child process cannot start the program. The child process writes it to a pipe.
+/// The reason why the child process cannot start the program. The child process writes this object to a pipe.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
