@@ -20,8 +20,8 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // The idle time after which a thread ends.
-constexpr std::chrono::seconds kGrace{1};  // The longest time for which the destructor waits for threads.
+constexpr std::chrono::seconds kIdle{10};  // A thread ends after it was idle for `kIdle`.
+constexpr std::chrono::seconds kGrace{1};  // The destructor waits for threads for at most `kGrace`.
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
@@ -71,11 +71,11 @@ class FairQueue {
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // Notified when a task is new, and at the end of the pool.
-  std::condition_variable ended;  // Notified when a task or a thread ends.
+  std::condition_variable work;   // `work` is notified when a task is new, and at the end of the pool.
+  std::condition_variable ended;  // `ended` is notified when a task or a thread ends.
   Limits limits;
   FairQueue queue;           // `mutex` guards the members from `queue` to the end.
-  std::size_t reserved = 0;  // The number of places without a submitted task.
+  std::size_t reserved = 0;  // `reserved` is the number of places without a submitted task.
   std::size_t threads = 0;
   std::size_t busy = 0;  // The number of threads that run a task.
   bool closed = false;

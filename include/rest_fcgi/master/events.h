@@ -25,13 +25,13 @@ namespace rest_fcgi::master {
 /// The deepest nesting of an event's data. Listeners in Python fail at a depth of about 500.
 inline constexpr std::size_t kMaxEventDepth = 400;
 
-/// Checks an event and returns its data, which must be an object. A tag has 1 to 512 bytes of UTF-8. Refuses
+/// Checks an event and returns its data, which must be an object. A tag has 1 to 512 bytes of UTF-8 without
 /// control characters, because a line end could forge a line of an event stream. Fails with `invocation`.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
-  std::string user{};  ///< The user whose events are permitted with the scope `own`.
+  std::string user{};  ///< With the scope `own`, only events of this user's jobs are permitted.
 };
 
 /// An event with its text in the forms that listeners need. Immutable; thread-safe.

@@ -60,8 +60,8 @@ class JidSource {
   const JidReserve reserve_;
   const JidShare share_;
   std::mutex mutex_;
-  std::int64_t last_ = 0;  // The last jid, as a time in microseconds. Guarded by `mutex_`.
-  std::int64_t end_ = 0;   // The end of the jids that are reserved for this process. Guarded by `mutex_`.
+  std::int64_t last_ = 0;  // `last_` is the last jid, as a time in microseconds. `mutex_` guards it.
+  std::int64_t end_ = 0;   // `end_` is the end of the jids reserved for this process. `mutex_` guards it.
 };
 
 }  // namespace rest_fcgi::master

@@ -68,8 +68,8 @@ struct Return {
   Json ret;
   int retcode = 0;
   bool success = true;
-  std::string out;  ///< Salt's outputter for the return, or empty.
-  /// The return codes of the functions of a compound call. `retcode` is the worst of them.
+  std::string out;  ///< `out` is the name of Salt's outputter for the return, or empty.
+  /// `retcodes` are the return codes of the functions of a compound call. `retcode` is the worst of them.
   std::optional<Json> retcodes{};
   std::optional<Json> event{};  ///< The whole data of the event. Set for a `raw` call with a real master.
 };
@@ -95,7 +95,7 @@ using Returns = Mailbox<Delivery>;
 /// A runner's return, as in Salt's event `salt/run/<jid>/ret`.
 struct RunnerReturn {
   Json ret;
-  Json data;  ///< The whole data of the event, for `full_return`.
+  Json data;  ///< The data of the whole event, which a call with `full_return` returns.
 };
 
 /// The queue for a runner's return. An Error means that the return may have been missed.
@@ -104,10 +104,10 @@ using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 /// A message that a permitted chunk sends to its targeted minions.
 struct Publication {
   enum class What {
-    call,          ///< Each minion runs the chunk's functions.
-    ping,          ///< Each minion returns true.
-    has_function,  ///< Each minion returns whether it has the chunk's functions.
-    find_job,  ///< Each minion returns an object about the job `jid`, or `{}` if the job does not run there.
+    call,          ///< `call` makes each minion run the chunk's functions.
+    ping,          ///< `ping` makes each minion return true.
+    has_function,  ///< `has_function` asks each minion whether it has the chunk's functions.
+    find_job,  ///< `find_job` asks each minion about the job `jid`. A minion without the job returns `{}`.
   };
   What what = What::call;
   /// The ids of the matched minions that get the message. Absent means all matched minions.
@@ -121,10 +121,10 @@ struct Publication {
 using StartGate = std::shared_ptr<const void>;
 
 struct Job {
-  std::string jid;                   ///< The id of the job. Empty if the target matched no minion.
-  std::vector<std::string> minions;  ///< The ids of the minions that are expected to return.
-  std::vector<std::string> missing;  ///< The ids in a list target that no minion has.
-  /// The known returns of the first minions in `minions`. The Addressee does not get these returns.
+  std::string jid;                   ///< `jid` is the job's id. Empty if the target matched no minion.
+  std::vector<std::string> minions;  ///< `minions` are the ids of the minions that are expected to return.
+  std::vector<std::string> missing;  ///< `missing` are the ids in a list target that no minion has.
+  /// `returned` has known returns of the first `minions`. The Addressee does not get these returns.
   std::vector<Return> returned{};
   /// Delays the start of the job until the client knows the jid. Set only by `publish_async`.
   StartGate gate{};
@@ -132,9 +132,9 @@ struct Job {
 
 struct Started {
   std::string jid;
-  std::string tag;  ///< The tag of the events: `salt/run/<jid>` or `salt/wheel/<jid>`.
-  /// Delays the start of the runner or wheel until the client knows the jid. Set only by `runner_async` and
-  /// `wheel_async`.
+  std::string tag;  ///< `tag` is the tag of the events: `salt/run/<jid>` or `salt/wheel/<jid>`.
+  /// `gate` delays the start of the runner or wheel until the client knows the jid. Only `runner_async` and
+  /// `wheel_async` set `gate`.
   StartGate gate{};
   bool is_accepted = true;  ///< Whether the master has authorized the caller.
 };
@@ -199,8 +199,8 @@ class Master {
   [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
   [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
 
-  /// Runs the chunk's function on hosts of the master's roster, and waits. The reply has the failures of
-  /// single hosts. Fails with `timeout`, with `reply_too_large` above `max_bytes`, or with `unavailable` if
+  /// Runs the chunk's function on hosts of the master's roster, and waits. The reply also shows which hosts
+  /// failed and why. Fails with `timeout`, with `reply_too_large` above `max_bytes`, or with `unavailable` if
   /// salt-ssh is missing. REQUIRES: the permit's chunk has the client ssh.
   [[nodiscard]] virtual Result<SshReply> ssh(const Permit& permit, std::size_t max_bytes) = 0;
 

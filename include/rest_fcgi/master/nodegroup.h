@@ -10,9 +10,9 @@ namespace rest_fcgi::master {
 
 /// The kind of target that Salt makes from the words of a nodegroup.
 enum class NodegroupForm {
-  compound,  ///< The words are a compound target.
-  pcre,      ///< The words are a regular expression, because a word has a special character.
-  list,      ///< The words are ids of minions.
+  compound,  ///< `compound` means that the words are a compound target.
+  pcre,      ///< `pcre` means a regular expression, because a word has a special character.
+  list,      ///< `list` means that the words are ids of minions.
 };
 
 /// Returns the form in which Salt reads the words of a nodegroup (Salt's `_nodegroup_regex`).

@@ -13,14 +13,13 @@ inline constexpr std::string_view kHidden = "[hidden]";
 
 enum class Secrecy : std::uint8_t {
   shown,
-  hidden_but_count,  ///< The value of a plural name such as `tokens` is hidden unless it is a number.
+  hidden_but_count,  ///< The value of a plural name such as `tokens` is hidden, unless the value is a number.
   hidden,
 };
 
 /// Returns whether a name is the name of a secret. The last word of the name decides, such as `password`,
 /// `token` or `api_key`. Words are separated by capitals, as in `apiKey`, and by characters other than
-/// letters. Hidden names are for example `X-Auth-Token` and `password_confirmation`. Shown names are for
-/// example `bypass` and `password_file`.
+/// letters. `X-Auth-Token` and `password_confirmation` name secrets. `bypass` and `password_file` do not.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
 /// Returns whether the name belongs to a secret or to a list of secrets.

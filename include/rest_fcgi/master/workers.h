@@ -25,8 +25,8 @@ class Workers {
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
-    std::size_t threads = 1;  ///< The largest number of threads. 0 counts as 1.
-    std::size_t queued = 0;   ///< The largest number of tasks that wait for a thread.
+    std::size_t threads = 1;  ///< `threads` is the largest number of threads. 0 counts as 1.
+    std::size_t queued = 0;   ///< `queued` is the largest number of tasks that wait for a thread.
   };
 
   /// Places in the pool that are reserved for the tasks of a job. With a Reservation, a job can be announced

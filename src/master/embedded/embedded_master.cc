@@ -21,8 +21,8 @@ struct Admitted final : master::Admitted {
         selection(std::move(its_selection)),
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
-  Selection selection;  ///< The selected minions of a local call.
-  /// The arguments of a runner or wheel. The rules of `external_auth` were checked with these arguments.
+  Selection selection;  ///< `selection` has the minions of a local call.
+  /// `arguments` belong to a runner or wheel. The rules of `external_auth` were checked with these arguments.
   std::shared_ptr<const lowstate::MasterArguments> arguments;
 };
 
@@ -119,9 +119,9 @@ class EmbeddedRuntime : public Runtime {
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
   mutable std::mutex mutex_;                    // `mutex_` guards the members `data_` to `started_`.
-  std::weak_ptr<const MasterData> data_;        // The data of the latest master.
-  std::set<std::string, std::less<>> minions_;  // The ids of the minions of the latest master.
-  std::set<std::string, std::less<>> started_;  // The ids of the announced minions.
+  std::weak_ptr<const MasterData> data_;        // `data_` is the data of the latest master.
+  std::set<std::string, std::less<>> minions_;  // `minions_` are the ids of the minions of the latest master.
+  std::set<std::string, std::less<>> started_;  // `started_` are the ids of the announced minions.
   master::Workers workers_;
 };
 

@@ -20,8 +20,8 @@ namespace rest_fcgi::embedded {
 /// A minion of this process. Immutable; thread-safe.
 struct Minion {
   std::string id;
-  JsonDocument grains;  ///< The grains as an object.
-  JsonDocument pillar;  ///< The pillar as an object.
+  JsonDocument grains;  ///< `grains` is an object.
+  JsonDocument pillar;  ///< `pillar` is an object.
 };
 
 /// Salt's nodegroups with the ids of their minions. Borrows the ids. Immutable; thread-safe.
@@ -71,8 +71,8 @@ class Minions {
   explicit Minions(std::vector<Minion> minions);
 
   std::vector<Minion> minions_;
-  std::unordered_map<std::string_view, std::size_t> positions_;  // The keys point into `minions_`.
-  Nodegroups nodegroups_;                                        // The ids point into `minions_`.
+  std::unordered_map<std::string_view, std::size_t> positions_;  // `positions_` points into `minions_`.
+  Nodegroups nodegroups_;                                        // `nodegroups_` points into `minions_`.
 };
 
 }  // namespace rest_fcgi::embedded

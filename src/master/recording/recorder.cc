@@ -138,8 +138,8 @@ struct Caches::State {
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // The number of calls that are queued or running.
-  std::atomic<std::size_t> bytes{0};  // The size in bytes of the data of these calls.
+  std::atomic<std::size_t> calls{0};  // `calls` counts the calls that are queued or running.
+  std::atomic<std::size_t> bytes{0};  // `bytes` is the size in bytes of the data of these calls.
   std::atomic<bool> failing{false};
 };
 

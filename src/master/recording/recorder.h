@@ -81,9 +81,9 @@ class RecordedJob final : public master::Addressee {
   // `mutex_` guards the following members. A thread holds `mutex_` while it records a delivery, so that
   // deliveries are recorded in order.
   mutable std::mutex mutex_;
-  std::string jid_;                           // The jid. It is empty before `begin`.
-  std::vector<master::Delivery> early_;       // The deliveries before `begin`.
-  std::unordered_set<std::string> expected_;  // The minions that have not returned.
+  std::string jid_;                           // `jid_` is empty before `begin`.
+  std::vector<master::Delivery> early_;       // `early_` has the deliveries that arrived before `begin`.
+  std::unordered_set<std::string> expected_;  // `expected_` has the minions that have not returned.
   std::unordered_set<std::string> returned_;
 };
 
@@ -115,9 +115,9 @@ class JobRecorder final : public Recorder {
   const Clock& clock_;
   const std::size_t max_jobs_;
   std::mutex mutex_;
-  std::deque<Entry> jobs_;  // The jobs, oldest first. `mutex_` guards this member and the following members.
-  std::size_t swept_size_ = 0;  // The number of jobs after the last removal of finished jobs.
-  bool has_warned_ = false;     // Whether a warning about a dropped job was logged.
+  std::deque<Entry> jobs_;  // `jobs_` has the oldest job first. `mutex_` guards it and all members after it.
+  std::size_t swept_size_ = 0;  // `swept_size_` counts the jobs left by the last removal of finished jobs.
+  bool has_warned_ = false;     // `has_warned_` says whether a warning about a dropped job was logged.
 };
 
 }  // namespace rest_fcgi::recording

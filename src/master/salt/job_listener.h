@@ -28,8 +28,8 @@ struct PublishedCall {
 };
 
 struct ReturnOptions {
-  bool whole = false;  ///< Whether the result includes the whole event.
-  /// Whether the return may come through a syndic. The master adds no `cmd` to such a return.
+  bool whole = false;  ///< `whole` says whether the result includes the whole event.
+  /// `below_syndic` says whether a syndic may deliver the return. The master adds no `cmd` to such a return.
   bool below_syndic = false;
   /// The published call, or null. A caller may choose the job id of another running job, so a return with
   /// another `fun` or `user` is ignored. A return that comes through a syndic may lack these fields.
@@ -74,8 +74,8 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< The minions that have not returned yet.
-  std::unordered_set<std::string> returned_;  ///< The minions that have returned; used only with syndics.
+  std::unordered_set<std::string> minions_;   ///< `minions_` have not returned yet.
+  std::unordered_set<std::string> returned_;  ///< `returned_` is used only with syndics.
   const PublishedCall own_;
   const Options options_;
 };
@@ -91,8 +91,8 @@ class RunnerListener final : public Listener {
 
   enum class Seen {
     nothing,
-    begun,  ///< The master has reported the start of the runner.
-    ended,  ///< The runner has returned, or the bus was lost.
+    begun,  ///< `begun` means that the master has reported the start of the runner.
+    ended,  ///< `ended` means that the runner has returned, or that the bus was lost.
   };
   /// Waits for the first event of the runner, at most until `until`. Thread-safe.
   [[nodiscard]] Seen wait_until(SteadyTime until);

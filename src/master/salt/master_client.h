@@ -31,7 +31,7 @@ inline constexpr SendOptions kWheel{
     PriorityClass::wheel, std::chrono::hours(24)};  // A wheel may run for hours and replies at its end.
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
-/// A load has the credentials with `inline_login`, or if the token has no permissions. Thread-safe.
+/// With `inline_login`, or if the token has no permissions, each load has the credentials. Thread-safe.
 class MasterClient {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;

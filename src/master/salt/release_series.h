@@ -25,8 +25,8 @@ namespace rest_fcgi::salt {
 inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
 
 enum class Framing {
-  bare,         ///< The stream is one msgpack map after the other.
-  with_length,  ///< The length of each map precedes the map in 4 bytes, big-endian.
+  bare,         ///< `bare` means that the stream is one msgpack map after the other.
+  with_length,  ///< `with_length` means that 4 bytes before each map give its length, big-endian.
 };
 
 /// Returns how the master's event bus separates messages: each message is a bare msgpack map, or a length

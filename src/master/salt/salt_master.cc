@@ -243,8 +243,8 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
 }
 
 /// Asks the master whether it has the runner. Returns absent if the master does not say so, for example
-/// because the caller has no permission for `doc.runner`. Does not ask if the password is sent with each call
-/// (inline_login), because a refusal would count as a failed login. Then returns absent.
+/// because the caller has no permission for `doc.runner`. If the password is sent with each call
+/// (inline_login), returns absent without asking, because a refusal would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;

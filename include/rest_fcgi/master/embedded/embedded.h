@@ -22,10 +22,10 @@ namespace rest_fcgi::embedded {
 
 /// A function or target that a rule of `external_auth` names, although no function or minion matches it.
 struct UnmatchedRulePart {
-  std::string place;               ///< The place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
-  std::string text;                ///< The function or target of the rule, as in the file.
-  std::string what;                ///< The problem, such as `no function has such a name`.
-  std::vector<std::string> names;  ///< Existing names that the rule may have meant.
+  std::string place;               ///< `place` locates the rule: `FILE:LINE: external_auth: BACK END: USER`.
+  std::string text;                ///< `text` is the function or target of the rule, as in the file.
+  std::string what;                ///< `what` is the problem, such as `no function has such a name`.
+  std::vector<std::string> names;  ///< `names` are existing names that the rule may have meant.
 };
 
 /// The state of the engine `embedded` that outlives a reload of the configuration. Thread-safe.
@@ -71,11 +71,11 @@ class Runtime {
 struct Question {
   std::string user;
   std::string fun;
-  std::string tgt;  ///< A compound target, `@runner` or `@wheel`.
+  std::string tgt;  ///< `tgt` is a compound target, or `@runner`, or `@wheel`.
 };
 
 struct Explanation {
-  bool allowed = false;  ///< Whether at least one back end allows the call if it has no arguments.
+  bool allowed = false;  ///< Whether at least one back end allows the call without arguments.
   std::string text;
 };
 

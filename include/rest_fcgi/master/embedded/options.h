@@ -12,9 +12,9 @@
 namespace rest_fcgi::embedded {
 
 struct MinionOptions {
-  std::string id;  ///< The id of the minion. An id has no slash and no NUL, and is not `.` or `..`.
-  Json grains = Json::empty_object();  ///< The grains, which are merged over the host's own grains.
-  Json pillar = Json::empty_object();  ///< The pillar of the minion as an object.
+  std::string id;  ///< `id` is the minion's id. It has no slash and no NUL, and is not `.` or `..`.
+  Json grains = Json::empty_object();  ///< `grains` are merged over the host's own grains.
+  Json pillar = Json::empty_object();  ///< `pillar` is the minion's pillar, an object.
 };
 
 struct ModuleOptions {
@@ -22,10 +22,10 @@ struct ModuleOptions {
   std::chrono::milliseconds script_timeout{60'000};
   /// The path of rest_fcgi_run, or `unix:PATH` of its socket. Empty means the installed program.
   std::string run_helper;
-  std::string script_user;         ///< The user that scripts run as; empty means the server's user.
-  std::string python = "python3";  ///< The program that runs Python modules: a path, or a name in PATH.
-  std::string python_key;          ///< The file, line and key of the setting `python`. Empty for the default.
-  /// The folder in which the module `file` may change files. Empty means no folder.
+  std::string script_user;         ///< `script_user` is the user of scripts; empty means the server's user.
+  std::string python = "python3";  ///< `python` runs Python modules. It is a path, or a name in PATH.
+  std::string python_key;          ///< `python_key` is the file, line and key that set `python`, or empty.
+  /// `file_root` is the only folder in which the module `file` may change files. Empty means no folder.
   std::string file_root;
 };
 
@@ -36,11 +36,11 @@ struct Options {
   std::vector<MinionOptions> minions;
   std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
-  std::size_t max_workers = 256;  ///< The largest number of threads for slow functions and asynchronous jobs.
-  /// The largest number of waiting calls. A further call fails with `unavailable`.
+  std::size_t max_workers = 256;  ///< `max_workers` limits threads of slow functions and asynchronous jobs.
+  /// `max_queued` limits the waiting calls. A further call fails with `unavailable`.
   std::size_t max_queued = 10000;
-  master::JidShare jid_share;  ///< Which job ids this host may make, if several hosts share a job cache.
-  /// The largest total size in bytes of the loads of all running and waiting jobs, as JSON texts.
+  master::JidShare jid_share;  ///< `jid_share` is this host's share of job ids if hosts share a job cache.
+  /// `max_queued_bytes` limits the total size of the loads of all running and waiting jobs, as JSON texts.
   std::size_t max_queued_bytes = 64 << 20;
 };
 

@@ -11,8 +11,9 @@
 namespace rest_fcgi::salt {
 
 struct SshOptions {
-  std::string program;  ///< The absolute path of salt-ssh. Empty means a search in PATH.
-  /// The absolute path of rest_fcgi_run, or `unix:PATH` of its socket. Empty means the installed program.
+  std::string program;  ///< `program` is the absolute path of salt-ssh. Empty means a search in PATH.
+  /// `run_helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of its socket. If empty, the
+  /// installed program runs.
   std::string run_helper;
   /// The largest number of simultaneous calls. Each call is a process of about 100 MB.
   std::size_t max_running = 4;
@@ -20,23 +21,23 @@ struct SshOptions {
 
 /// Options for a real Salt master. A member with the name of a Salt setting has the master's value.
 struct Options {
-  std::string conf_file;  ///< The path of the master file, for salt-ssh and for Salt's own messages.
-  std::string interface = "127.0.0.1";  ///< The address on which the master listens.
+  std::string conf_file;  ///< `conf_file` is the master file, for salt-ssh and for Salt's own messages.
+  std::string interface = "127.0.0.1";  ///< `interface` is the address on which the master listens.
   unsigned ret_port = 4506;
   std::string sock_dir = "/var/run/salt/master";
-  std::string token_dir;      ///< The folder from which a logout deletes tokens. May be empty.
-  bool ipc_mode_tcp = false;  ///< Whether the event bus uses TCP (`ipc_mode: tcp`).
+  std::string token_dir;      ///< `token_dir` is the folder from which a logout deletes tokens, or empty.
+  bool ipc_mode_tcp = false;  ///< `ipc_mode_tcp` says whether the event bus uses TCP (`ipc_mode: tcp`).
   unsigned tcp_master_pub_port = 4512;
-  unsigned tcp_master_pull_port = 4513;  ///< The port that accepts events with `ipc_mode: tcp`.
-  /// The number of the master's worker processes that serve this program. By default, Salt starts 5 worker
-  /// processes, and Salt 3008 reserves one of them for minions.
+  unsigned tcp_master_pull_port = 4513;  ///< With `ipc_mode: tcp`, the master accepts events on this port.
+  /// `worker_threads` is the number of the master's worker processes that serve this program. By default,
+  /// Salt starts 5 worker processes, and Salt 3008 reserves one of them for minions.
   std::size_t worker_threads = 4;
-  std::chrono::milliseconds timeout{5000};  ///< The timeout of a job that sets no timeout.
-  bool order_masters = false;               ///< Whether the master has syndics.
-  std::string ext_job_cache;  ///< Salt's `ext_job_cache`, a returner that gets the returns of all jobs.
+  std::chrono::milliseconds timeout{5000};  ///< `timeout` is the timeout of a job that sets none itself.
+  bool order_masters = false;               ///< `order_masters` says whether the master has syndics.
+  std::string ext_job_cache;  ///< `ext_job_cache` is the returner that gets the returns of all jobs.
   std::vector<master::NodegroupOptions> nodegroups;
-  std::size_t master_connections = 16;  ///< The largest number of connections to `ret_port`.
-  /// The largest number of threads that wait until the master has checked a login.
+  std::size_t master_connections = 16;  ///< `master_connections` limits the connections to `ret_port`.
+  /// `max_waiting_logins` limits the threads that wait until the master has checked a login.
   std::size_t max_waiting_logins = 64;
   /// The longest wait for the start of a runner, if the master does not say whether the runner exists.
   std::chrono::milliseconds runner_start_time{10000};

@@ -18,9 +18,9 @@ namespace rest_fcgi::salt {
 
 /// The numbers of connections and requests to the master's `ret_port`, for metrics.
 struct RequestStatistics {
-  std::size_t busy = 0;     ///< Connections on which a request runs.
-  std::size_t idle = 0;     ///< Connections that are kept for the next request.
-  std::size_t waiting = 0;  ///< Requests that wait for a connection.
+  std::size_t busy = 0;     ///< `busy` counts the connections with a running request.
+  std::size_t idle = 0;     ///< `idle` counts the connections that are kept for the next request.
+  std::size_t waiting = 0;  ///< `waiting` counts the requests that wait for a connection.
 };
 
 /// The state of the engine `salt` that outlives a reload of the configuration. Thread-safe.

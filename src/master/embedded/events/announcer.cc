@@ -221,8 +221,8 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  // Other programs may save loads without minions. For a load without minions, the name of the function alone
-  // decides.
+  // Other programs may save loads without minions. Such a load belongs to a runner or wheel if the function's
+  // name says so.
   if (!is_named || load.minions.empty()) return is_named;
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }

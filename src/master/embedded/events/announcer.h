@@ -61,8 +61,8 @@ class Announcer {
   void master_new(const returner::Load& load, InJobCache in_job_cache);
   void master_ret(const returner::Load& load, const Json& ret, bool success, InJobCache in_job_cache);
   void minion_start(std::string_view id);
-  void minion_gone(std::string_view id);  ///< Announces Salt's event of a deleted key.
-  /// Announces an event. `data` is an object, and the event's time replaces its `_stamp`.
+  void minion_gone(std::string_view id);  ///< `minion_gone` announces Salt's event of a deleted key.
+  /// `fire` announces an event. `data` is an object, and the event's time replaces its `_stamp`.
   void fire(std::string_view tag, const JsonValue& data);
 
  private:

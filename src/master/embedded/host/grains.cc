@@ -19,8 +19,8 @@ namespace {
 using OsRelease = std::map<std::string, std::string, std::less<>>;
 
 struct Os {
-  std::string_view id;  ///< The value of `ID` in /etc/os-release.
-  std::string_view os;  ///< Salt's grain `os`; empty means the distribution's own name.
+  std::string_view id;  ///< `id` is the value of `ID` in /etc/os-release.
+  std::string_view os;  ///< `os` is Salt's grain `os`; empty means the distribution's own name.
   std::string_view family;
 };
 

@@ -39,8 +39,8 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder);
 struct VirtualSigns {
   /// The container's name that systemd or a container manager stored. May be empty.
   std::string container;
-  std::string dmi;          ///< The vendor and product in the firmware.
-  bool hypervisor = false;  ///< Whether the processor has the flag `hypervisor`.
+  std::string dmi;          ///< `dmi` has the vendor and product in the firmware.
+  bool hypervisor = false;  ///< `hypervisor` says whether the processor has the flag `hypervisor`.
 };
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 

@@ -308,8 +308,8 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // This return is a placeholder. The ended process may have left a return in etcd's outbox. When this
-    // return is delivered, it replaces the placeholder.
+    // This return is a placeholder. The ended process may have left the real return in etcd's outbox. When
+    // the outbox delivers the real return, it replaces the placeholder.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });

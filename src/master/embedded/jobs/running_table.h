@@ -18,8 +18,8 @@ namespace rest_fcgi::embedded {
 struct ActiveJob {
   pid_t pid = 0;  ///< The process that runs the job.
   returner::Load load;
-  std::string ret;                   ///< The returners that the caller named.
-  std::vector<std::string> running;  ///< The sorted ids of the minions on which the job runs.
+  std::string ret;                   ///< `ret` names the returners that the caller chose.
+  std::vector<std::string> running;  ///< `running` has the sorted ids of the minions on which the job runs.
 };
 
 /// The store's tables `running_job` and `kill_request`, for the jobs on worker threads of all processes. A

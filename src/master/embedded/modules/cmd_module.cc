@@ -10,8 +10,8 @@ namespace {
 
 struct CmdResult {
   pid_t pid = 0;
-  /// 0 if the command succeeded, and 1 after a timeout. Otherwise the exit status, or the negative number of
-  /// the signal that ended the command.
+  /// `retcode` is 0 if the command succeeded, and 1 after a timeout. Otherwise `retcode` is the exit status,
+  /// or the negative number of the signal that ended the command.
   int retcode = 0;
   bool timed_out = false;
   std::string output;

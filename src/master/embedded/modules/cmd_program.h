@@ -12,7 +12,7 @@
 
 namespace rest_fcgi::embedded {
 
-/// The usage of Salt's cmd.run. Other functions of `cmd` have most of its parameters in the same order.
+/// The Python signature of Salt's cmd.run. Other functions of `cmd` have most parameters in the same order.
 inline constexpr std::string_view kCmdRunUsage =
     "cmd.run(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, "
     "env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
@@ -32,8 +32,8 @@ using CmdOptions = std::map<std::string_view, JsonValue>;
 
 struct CmdProgram {
   Program program;
-  std::string shown;    ///< The command as Python shows it in messages.
-  std::string timeout;  ///< The timeout in seconds, as the caller wrote it.
+  std::string shown;    ///< `shown` is the command as Python shows it in messages.
+  std::string timeout;  ///< `timeout` is the timeout in seconds, as the caller wrote it.
   bool strip_end = true;
   bool ignore_retcode = false;
   // A command succeeds in three cases: its exit status is in `success_retcodes`, its standard output contains

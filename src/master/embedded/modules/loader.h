@@ -50,8 +50,8 @@ struct JobContext {
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;  ///< The job's `tgt` as JSON text. For a batch or subset, a list of ids.
-  const lowstate::Function& published;  ///< The published function with its arguments.
+  std::string_view tgt_json;  ///< `tgt_json` is the job's `tgt`, or a list of ids for a batch or subset.
+  const lowstate::Function& published;  ///< `published` is the published function with its arguments.
 };
 
 struct Returned {
@@ -77,11 +77,11 @@ struct LoadedFunction {
                                    std::span<const JsonMember> kwargs)>;
 
   std::string name;
-  std::string doc;  ///< The documentation that `sys.doc` shows.
-  Json argspec;     ///< The arguments that `sys.argspec` shows.
-  Call call;        ///< Another function calls this function through `call`, with unchanged arguments.
-  /// A job calls this function through `run`. If `run` is empty, the job uses `call`, with arguments sorted
-  /// by `lowstate::sort_arguments`.
+  std::string doc;  ///< `doc` is the documentation that `sys.doc` shows.
+  Json argspec;     ///< `argspec` has the arguments that `sys.argspec` shows.
+  Call call;        ///< Other functions call this function through `call`, with unchanged arguments.
+  /// Jobs call this function through `run`. If `run` is empty, jobs use `call`, with arguments sorted by
+  /// `lowstate::sort_arguments`.
   Call run = {};
   bool is_quick = false;
   /// Whether lists of functions show this function. It is false if the module's `__virtual__` refused the
@@ -139,12 +139,12 @@ class Modules {
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<PythonRunner> python_;
-  FunctionTable functions_;      // All functions except the functions of installed modules.
-  StringMap broken_;             // Maps module names to the reasons of their load failures.
-  StringMap installed_modules_;  // Maps module names to the paths of installed modules.
+  FunctionTable functions_;      // `functions_` has all functions except those of installed modules.
+  StringMap broken_;             // `broken_` maps module names to the reasons of their load failures.
+  StringMap installed_modules_;  // `installed_modules_` maps names of installed modules to their paths.
 
-  mutable std::mutex mutex_;         // `mutex_` guards the following members.
-  mutable bool are_listed_ = false;  // Whether Python has listed the installed modules.
+  mutable std::mutex mutex_;         // `mutex_` guards `are_listed_` and the members after it.
+  mutable bool are_listed_ = false;  // `are_listed_` says whether Python has listed the installed modules.
   mutable std::string why_not_listed_;
   mutable FunctionTable installed_functions_;  // This map does not change once `are_listed_` is true.
 };

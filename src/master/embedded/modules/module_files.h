@@ -62,9 +62,9 @@ struct ModuleFolder {
                                                                     const ScriptSettings& settings);
 
 struct PythonIndex {
-  std::map<std::string, LoadedFunctions> functions;  ///< Maps the path of a file to its functions.
-  StringMap broken;     ///< Maps module names to the reasons of their load failures.
-  std::string why_not;  ///< The reason why Python did not start, or empty.
+  std::map<std::string, LoadedFunctions> functions;  ///< `functions` maps a file's path to its functions.
+  StringMap broken;     ///< `broken` maps module names to the reasons of their load failures.
+  std::string why_not;  ///< `why_not` is the reason why Python did not start, or empty.
 };
 
 /// Runs Python modules with deploy/module_loader.py. Borrows `programs`. Thread-safe after `set_functions`.

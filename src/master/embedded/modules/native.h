@@ -28,8 +28,8 @@ struct Function {
   Reply (*run)(const Call&) = nullptr;
   /// The arguments in the CLI examples of the documentation, one line for each example.
   std::string_view example = {};
-  bool is_quick = true;       ///< Whether Modules::is_quick returns true.
-  std::string_view out = {};  ///< The name of the outputter, or empty.
+  bool is_quick = true;       ///< `is_quick` is the result of Modules::is_quick for the function.
+  std::string_view out = {};  ///< `out` is the name of the outputter, or empty.
 };
 
 [[nodiscard]] std::span<const Function> cmd_functions();

@@ -18,13 +18,13 @@ namespace rest_fcgi::embedded {
 /// The part of a Python exception that a minion's error text shows.
 struct Raised {
   enum class Kind {
-    type_error,   ///< A TypeError for wrong arguments. The minion adds the function's documentation.
-    invocation,   ///< SaltInvocationError or SaltClientError.
-    command,      ///< CommandExecutionError.
-    exception,    ///< An exception of any other class.
-    verbatim,     ///< An exception of any class. `message` is the whole error text of the minion.
-    unavailable,  ///< The function does not exist. `message` is the reason, or empty.
-    interrupted,  ///< The call was asked to stop. Python has no such exception.
+    type_error,   ///< `type_error` is a TypeError for wrong arguments. The minion adds the documentation.
+    invocation,   ///< `invocation` is a SaltInvocationError or SaltClientError.
+    command,      ///< `command` is a CommandExecutionError.
+    exception,    ///< `exception` is an exception of any other class.
+    verbatim,     ///< `verbatim` means that `message` is the minion's whole error text.
+    unavailable,  ///< `unavailable` means that the function does not exist. `message` may give a reason.
+    interrupted,  ///< `interrupted` means that the call was asked to stop. Python has no such exception.
   };
   Kind kind = Kind::exception;
   std::string type;  ///< The class of the exception, as in the last line of a traceback: `ValueError`.
@@ -58,11 +58,11 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 [[nodiscard]] bool salt_is_true(const JsonValue& value);
 
 struct Signature {
-  std::string_view name;  ///< The name of the function in Python's error messages.
-  /// The names of all parameters. Parameters without a default come before the others.
+  std::string_view name;  ///< `name` is the function's name in Python's error messages.
+  /// `parameters` has the names of all parameters. Those without a default come before the others.
   std::vector<std::string_view> parameters;
-  std::vector<std::string_view> defaults;  ///< The defaults of the last parameters, as Python writes them.
-  std::size_t required = 0;                ///< The number of parameters without a default.
+  std::vector<std::string_view> defaults;  ///< `defaults` are the last parameters' defaults in Python's form.
+  std::size_t required = 0;                ///< `required` is the number of parameters without a default.
   bool takes_varargs = false;
   bool takes_keywords = false;
 };
@@ -74,10 +74,10 @@ struct Signature {
 /// The arguments of a call, assigned to the function's parameters. Borrows the arguments.
 struct BoundArguments {
   std::vector<std::string_view> parameters;
-  std::vector<JsonValue> values;     ///< The value of each parameter. Null if no argument is given.
-  std::vector<bool> given;           ///< For each parameter, whether the call has an argument.
-  std::vector<JsonValue> varargs;    ///< The further positional arguments, for `*args`.
-  std::vector<JsonMember> keywords;  ///< The further keyword arguments, for `**kwargs`, with unique keys.
+  std::vector<JsonValue> values;     ///< `values` has each parameter's value. Null if no argument is given.
+  std::vector<bool> given;           ///< `given` says for each parameter whether the call has an argument.
+  std::vector<JsonValue> varargs;    ///< `varargs` has the further positional arguments, for `*args`.
+  std::vector<JsonMember> keywords;  ///< `keywords` has the other keyword arguments, with unique keys.
 
   /// Returns the value of a parameter. REQUIRES: the function has the parameter.
   [[nodiscard]] const JsonValue& operator[](std::string_view parameter) const;

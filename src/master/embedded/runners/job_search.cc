@@ -16,8 +16,8 @@ namespace rest_fcgi::embedded {
 namespace {
 
 constexpr std::chrono::seconds kSearchTime{5};
-constexpr std::size_t kMaxFound = 64 << 20;  // The largest total size of the found loads in bytes.
-constexpr std::size_t kMinPage = 64;         // The smallest number of jobs in a page.
+constexpr std::size_t kMaxFound = 64 << 20;  // `kMaxFound` limits the total size of the found loads in bytes.
+constexpr std::size_t kMinPage = 64;         // `kMinPage` is the smallest number of jobs in a page.
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
 // The largest size in bytes of one glob, and of one text that globs are compared with.

@@ -66,8 +66,8 @@ class GeneratedKeys {
 struct MasterData {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  Json config_values;                   ///< The return of the wheel `config.values`.
-  std::shared_ptr<GeneratedKeys> keys;  ///< The generated keys. All configurations share them.
+  Json config_values;                   ///< `config_values` is the return of the wheel `config.values`.
+  std::shared_ptr<GeneratedKeys> keys;  ///< `keys` are the generated keys. All configurations share them.
 };
 
 /// The data, the jobs and the stop token for the call of a runner or wheel. Borrows them.
@@ -85,8 +85,8 @@ struct MasterFunction {
   std::string_view usage;
   std::string_view summary;  ///< The documentation that `doc.runner` and `doc.wheel` show.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
-  bool is_quick = true;    ///< Whether the thread of a request may run the function.
-  bool is_secret = false;  ///< Whether the return must not be in a job cache.
+  bool is_quick = true;    ///< `is_quick` says whether the thread of a request may run the function.
+  bool is_secret = false;  ///< `is_secret` says that no job cache may get the return.
 
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 

@@ -68,8 +68,8 @@ struct Pcre {
   Regex regex;
 };
 struct List {
-  std::vector<std::string_view> ids;  ///< The sorted ids.
-  bool uses_pillar = false;           ///< Whether the ids come from a nodegroup that compares pillar data.
+  std::vector<std::string_view> ids;  ///< `ids` are sorted.
+  bool uses_pillar = false;           ///< `uses_pillar` says whether the choice of `ids` used pillar data.
 };
 struct Data {
   JsonDocument Minion::*of;  ///< The minion's grains or pillar.
@@ -125,8 +125,8 @@ class TargetMatcher {
 };
 
 struct Selection {
-  std::vector<std::size_t> positions;  ///< The ascending positions in `Minions::all()`, without duplicates.
-  /// The ids of a list target that no minion has, in the list's order, without duplicates.
+  std::vector<std::size_t> positions;  ///< `positions` are ascending, unique positions in `Minions::all()`.
+  /// `missing` has the ids of a list target that no minion has, in the list's order, without duplicates.
   std::vector<std::string> missing;
   /// Whether `select_visible` left out a minion because the caller may not read its pillar.
   bool has_hidden = false;

@@ -44,8 +44,8 @@ struct PublishLoad {
     std::vector<std::string_view> args;
   };
   std::variant<const lowstate::LocalCall*, Function> call;
-  std::string ret;       ///< The comma-separated names of returners.
-  std::string_view jid;  ///< The job id that the caller chose. If empty, the master makes a job id.
+  std::string ret;       ///< `ret` has the names of returners, separated by commas.
+  std::string_view jid;  ///< `jid` is the job id that the caller chose. If empty, the master makes a job id.
   std::optional<JsonValue> metadata;
   std::optional<std::chrono::seconds> to;  ///< The timeout for syndics, used only with `order_masters`.
 };

@@ -24,10 +24,10 @@ struct Event {
 /// The meaning of an event's tag, if the engine uses the event. Borrows its texts.
 struct Topic {
   enum class Kind {
-    job_return,     ///< `salt/job/<jid>/ret/<minion>`.
-    runner_new,     ///< `salt/run/<jid>/new`: the runner starts.
-    runner_return,  ///< `salt/run/<jid>/ret`.
-    syndic,         ///< `syndic/<syndic>/<jid>`: a syndic passed the job to its minions.
+    job_return,     ///< `job_return` is `salt/job/<jid>/ret/<minion>`.
+    runner_new,     ///< `runner_new` is `salt/run/<jid>/new`: the runner starts.
+    runner_return,  ///< `runner_return` is `salt/run/<jid>/ret`.
+    syndic,         ///< `syndic` is `syndic/<syndic>/<jid>`: a syndic passed the job to its minions.
   };
   Kind kind;
   std::string_view jid;
@@ -48,15 +48,15 @@ struct JobTag {
 [[nodiscard]] std::optional<JobTag> job_tag(std::string_view tag) noexcept;
 
 struct BusOptions {
-  std::string path;                              ///< The path of `master_event_pub.ipc`. Empty for TCP.
-  std::string host = "127.0.0.1";                ///< The host, used with `ipc_mode: tcp`.
-  unsigned port = 4512;                          ///< Salt's `tcp_master_pub_port`.
-  std::string port_key = "tcp_master_pub_port";  ///< The name of the port's setting in messages.
-  std::size_t max_frame_bytes = 64 << 20;  ///< The largest frame in bytes. Masters limit events to 1 MiB.
-  /// The largest size in bytes of the events that are kept for jobs whose id is not known yet.
+  std::string path;                              ///< `path` leads to `master_event_pub.ipc`; empty for TCP.
+  std::string host = "127.0.0.1";                ///< `host` is used with `ipc_mode: tcp`.
+  unsigned port = 4512;                          ///< `port` is Salt's `tcp_master_pub_port`.
+  std::string port_key = "tcp_master_pub_port";  ///< `port_key` names the port's setting in messages.
+  std::size_t max_frame_bytes = 64 << 20;  ///< `max_frame_bytes` limits frames. Masters send at most 1 MiB.
+  /// `max_early_bytes` limits the size of the events that are kept for jobs whose id is not known yet.
   std::size_t max_early_bytes = 32 << 20;
-  std::size_t max_jobs = 65536;  ///< The largest number of jobs with a listener.
-  /// The first delay between attempts to join. The delay grows to ten times this value.
+  std::size_t max_jobs = 65536;  ///< `max_jobs` is the largest number of jobs with a listener.
+  /// `rejoin_pause` is the first delay between attempts to join. The delay grows to ten times this value.
   std::chrono::milliseconds rejoin_pause{100};
 };
 

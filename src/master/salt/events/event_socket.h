@@ -87,9 +87,9 @@ class EventPusher {
   // std::timed_mutex is not used, because the thread sanitizer of g++ 12 does not fully support it.
   std::mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;              // Whether a `Turn` owns the connection. `mutex_` guards this member.
-  UniqueFd connection_;             // The connection. Only the thread with the `Turn` uses it.
-  std::optional<SocketFile> file_;  // The identity of the socket's file at the time of the connection.
+  bool taken_ = false;              // `taken_` says whether a `Turn` owns the connection. `mutex_` guards it.
+  UniqueFd connection_;             // Only the thread with the `Turn` uses `connection_`.
+  std::optional<SocketFile> file_;  // `file_` identified the socket's file when the connection was made.
 };
 
 /// Returns an event in the master's format. The bytes are wiped, because they may contain secrets.

@@ -124,9 +124,9 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // The number of the earliest event that the caller may need.
-      std::uint64_t losses;  // The number of losses of the bus before the Expectation was made.
-      std::string jid;       // The job id that the caller chose, or empty.
+      std::uint64_t number;  // `number` is that of the earliest event that the caller may need.
+      std::uint64_t losses;  // `losses` counts the losses of the bus before the Expectation was made.
+      std::string jid;       // `jid` is the job id that the caller chose, or empty.
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
     Registry* registry_;
@@ -167,18 +167,18 @@ class Registry {
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // Notified when `joined_`, `closed_` or `waiting_` changes.
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;  // `mutex_` guards this member and all following members.
-  // The job ids that callers chose for jobs that have no listener yet.
+      jobs_;  // `mutex_` guards `jobs_` and all members after it.
+  // `claimed_` has the job ids that callers chose for jobs that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;  // Whether events were dropped since `early_` was empty the last time.
-  std::set<std::uint64_t> expectations_;  // The numbers of the existing Expectations.
-  std::uint64_t next_number_ = 1;         // The number of the next event or Expectation.
-  std::uint64_t losses_ = 0;              // The number of losses of the bus.
+  bool dropping_early_ = false;  // `dropping_early_` says that events were dropped since `early_` was empty.
+  std::set<std::uint64_t> expectations_;  // `expectations_` has the numbers of all Expectations.
+  std::uint64_t next_number_ = 1;         // `next_number_` is for the next event or Expectation.
+  std::uint64_t losses_ = 0;              // `losses_` counts the losses of the bus.
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;                 // The number of threads in `wait_until_joined`.
-  ErrorKind why_ = ErrorKind::unavailable;  // The reason why the bus is not joined.
+  std::size_t waiting_ = 0;                 // `waiting_` counts the threads in `wait_until_joined`.
+  ErrorKind why_ = ErrorKind::unavailable;  // `why_` says why the bus is not joined.
 };
 
 }  // namespace rest_fcgi::salt

@@ -29,8 +29,8 @@ struct PackedValue {
   /// The value of an integer. For an integer above the largest `int64_t`, this is the largest `int64_t`.
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view text{};           ///< The content of a `str` or `bin`, which can be invalid UTF-8.
-  std::string_view packed = "\xC0";  ///< All bytes of the value.
+  std::string_view text{};           ///< `text` is the content of a `str` or `bin`. It may be invalid UTF-8.
+  std::string_view packed = "\xC0";  ///< `packed` has all bytes of the value.
 
   /// Reads the outermost value. Fails with `internal` unless the bytes are exactly one value.
   [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
@@ -86,10 +86,10 @@ class Fields {
 class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< Shows the value. The Redactor decides again about each member and text inside.
-    show,            ///< Shows the whole value.
-    hide,            ///< Replaces the value by `master::kHidden`, unless it is nil or a boolean.
-    hide_but_count,  ///< Hides the value, unless it is a number or a text of few digits (`master::is_count`).
+    look_inside,     ///< `look_inside` makes the Redactor decide about each member and text inside.
+    show,            ///< `show` shows the whole value.
+    hide,            ///< `hide` replaces the value by `master::kHidden`, unless it is nil or a boolean.
+    hide_but_count,  ///< `hide_but_count` hides the value, unless it is a number or a short text of digits.
   };
   virtual ~Redactor() = default;
 

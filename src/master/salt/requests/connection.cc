@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-// TCP notices after about 90 seconds that the other host is gone.
-constexpr int kKeepaliveIdle = 60;      // The time in seconds before the first probe.
-constexpr int kKeepaliveInterval = 10;  // The time in seconds between probes.
+// TCP notices after about 90 seconds that the other host is gone. The first probe comes after 60 seconds.
+constexpr int kKeepaliveIdle = 60;
+constexpr int kKeepaliveInterval = 10;
 constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {

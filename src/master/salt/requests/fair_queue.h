@@ -20,14 +20,13 @@ namespace rest_fcgi::salt {
 /// requests that run at the same time. The master distributes requests round robin to its workers, so slow
 /// requests must never occupy all workers.
 enum class PriorityClass {
-  publish,      ///< A publish takes some milliseconds of a worker of the master.
-  question,     ///< A publish of `saltutil.find_job` has a low priority.
-  runner,       ///< A runner starts a process, which takes about ten milliseconds.
-  wheel,        ///< A wheel runs in the master's worker until it ends.
-  wheel_async,  ///< A wheel for which no caller waits also runs in the master's worker.
-  login,        ///< A login with a wrong password blocks a worker for a second.
-  token,  ///< A request for the owner of a token takes some milliseconds. Every client can send invented
-          ///< tokens.
+  publish,      ///< A `publish` takes some milliseconds of a worker of the master.
+  question,     ///< A `question` publishes `saltutil.find_job` and has a low priority.
+  runner,       ///< A `runner` starts a process, which takes about ten milliseconds.
+  wheel,        ///< A `wheel` runs in the master's worker until it ends.
+  wheel_async,  ///< A `wheel_async` is a wheel for which no caller waits.
+  login,        ///< A `login` with a wrong password blocks a worker for a second.
+  token,        ///< A `token` request asks for a token's owner. Clients can send invented tokens.
 };
 inline constexpr std::size_t kPriorityClasses = 7;
 
@@ -40,10 +39,10 @@ struct Request {
 };
 
 struct PoolOptions {
-  std::string uri = "tcp://127.0.0.1:4506";  ///< The master's `ret_port`.
-  std::size_t connections = 16;              ///< The largest number of connections.
-  std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the number of the master's workers.
-  /// The largest number of threads that wait for a connection. Further requests get the error `unavailable`.
+  std::string uri = "tcp://127.0.0.1:4506";  ///< `uri` is the master's `ret_port`.
+  std::size_t connections = 16;              ///< `connections` is the largest number of connections.
+  std::size_t worker_threads = 5;            ///< `worker_threads` is the number of the master's workers.
+  /// `max_waiting` limits the threads that wait for a connection. Further requests fail with `unavailable`.
   std::size_t max_waiting = 1024;
   /// The largest number of threads that wait until the master has checked a login. A second limit of this
   /// size applies to threads that wait until the master has checked a token.
@@ -103,8 +102,8 @@ class FairQueue {
   };
   struct ClassState {
     std::size_t limit = 0;
-    bool is_slow = false;      ///< Whether requests of the class count for `slow_limit`.
-    bool keeps_place = false;  ///< Whether a stalled request still counts for the limit of its class.
+    bool is_slow = false;      ///< `is_slow` says whether requests of the class count for `slow_limit`.
+    bool keeps_place = false;  ///< `keeps_place` says whether a stalled request counts for the class limit.
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
   };
