@@ -56,7 +56,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Accepts a connection. If this fails, the result has no socket. REQUIRES: the caller holds `mutex_`.
+/// Accepts a connection. If accept(2) fails, the result has no socket. REQUIRES: the caller holds `mutex_`.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;
@@ -83,8 +83,8 @@ void Acceptor::begin(Connection connection) noexcept {
 void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
-  // For a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. For a TCP
-  // socket, shutdown(2) would reset the waiting connections, so it is not called.
+  // For a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. A TCP socket
+  // gets no shutdown(2), because shutdown(2) would reset its waiting connections.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

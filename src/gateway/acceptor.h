@@ -30,8 +30,8 @@ class Acceptor {
 
   void start();
 
-  /// Closes the listening socket. Before that, accepts all waiting connections, unless other processes share
-  /// the socket.
+  /// Accepts all waiting connections, unless other processes share the listening socket. Then closes the
+  /// socket.
   void stop();
 
  private:

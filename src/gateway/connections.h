@@ -16,12 +16,12 @@ namespace rest_fcgi::gateway {
 class Connections {
  public:
   /// The state of a connection. To make space for a new connection, `make_room` closes a connection in the
-  /// earliest possible stage of this list. It closes no connection in the stage `work`.
+  /// earliest possible stage of this list. `make_room` closes no connection in the stage `work`.
   enum class Stage {
-    request,  ///< The connection waits for the peer's next request.
-    body,     ///< The connection waits for the rest of a request's body.
-    reader,   ///< The connection waits until the peer reads the reply.
-    work,     ///< This process works on the request.
+    request,  ///< `request` means that the connection waits for the peer's next request.
+    body,     ///< `body` means that the connection waits for the rest of a request's body.
+    reader,   ///< `reader` means that the connection waits until the peer reads the reply.
+    work,     ///< `work` means that this process works on the request.
   };
 
   /// One open connection. Used by one thread at a time.

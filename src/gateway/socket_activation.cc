@@ -38,8 +38,8 @@ Result<int> descriptor_count() {
 }
 
 struct Endpoint {
-  in_port_t port = 0;        ///< The TCP port. 0 if the address is not an IP address.
-  std::string_view bytes{};  ///< The bytes of the sockaddr with the IP address, in network byte order.
+  in_port_t port = 0;        ///< `port` is the TCP port. 0 if the address is not an IP address.
+  std::string_view bytes{};  ///< `bytes` is the IP address in network byte order, borrowed from the sockaddr.
 };
 
 Endpoint endpoint_of(const sockaddr& address) {

@@ -15,15 +15,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// An io_context. At most one thread at a time runs it. The pool's mutex guards the members after `work`.
+/// An io_context, which at most one thread at a time runs. The pool's mutex guards the members after `work`.
 struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
-  std::uint64_t owner = 0;    ///< A number that changes whenever a thread takes the loop.
-  bool is_blocked = false;    ///< Whether the loop's thread may block.
-  std::uint64_t blocked = 0;  ///< How often threads of this loop have begun to block.
-  std::uint64_t seen = 0;     ///< The value of `blocked` at the last tick.
+  std::uint64_t owner = 0;    ///< `owner` changes whenever a thread takes the loop.
+  bool is_blocked = false;    ///< `is_blocked` means that the loop's thread may block.
+  std::uint64_t blocked = 0;  ///< `blocked` counts how often threads of this loop have begun to block.
+  std::uint64_t seen = 0;     ///< `seen` is the value of `blocked` at the last tick.
 };
 
 namespace {
@@ -100,7 +100,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if all other threads are needed: if one more thread blocked, a loop would have no thread.
+/// Starts a thread if otherwise a loop would have no thread as soon as one more thread blocks.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -158,7 +158,7 @@ void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (status == std::cv_status::timeout) watch_locked();
 }
 
-/// Releases each loop whose thread has been blocked for a whole tick, so that another thread can run it.
+/// Releases each loop whose thread has been blocked for a whole `kTick`, so that another thread can run it.
 void ThreadPool::watch_locked() {
   ++quiet_ticks_;
   if (slow_ticks_ != 0) --slow_ticks_;

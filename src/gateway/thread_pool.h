@@ -48,7 +48,7 @@ class ThreadPool {
   /// the gateway. Errors: internal, if no thread can be started.
   Result<void> start(std::weak_ptr<void> owner);
 
-  /// A scope in which its thread may block. REQUIRES: one thread makes and destroys the object.
+  /// A scope in which the calling thread may block. REQUIRES: one thread makes and destroys the object.
   class Blocking {
    public:
     explicit Blocking(ThreadPool& pool) : pool_(pool) { pool_.begin_blocking(); }
@@ -130,15 +130,15 @@ class ThreadPool {
   std::weak_ptr<void> owner_;
 
   mutable std::mutex mutex_;        // `mutex_` guards all members below.
-  std::condition_variable wakeup_;  ///< Notified when a loop has no thread, or when the pool ends.
+  std::condition_variable wakeup_;  ///< `wakeup_` is notified if a loop has no thread, or at the pool's end.
   std::condition_variable thread_ended_;
   /// Each function resumes a coroutine that waits in `begin_call`.
   std::deque<std::function<void()>> waiting_;
   std::size_t calls_ = 0;
-  std::size_t blocking_ = 0;       ///< The number of threads that may block.
-  std::size_t most_blocking_ = 0;  ///< The highest value of `blocking_` since the last call of `shrink`.
-  std::size_t threads_ = 0;  ///< The number of threads, without the threads that `shrink` has asked to end.
-  std::size_t running_ = 0;  ///< The number of threads that have not ended yet.
+  std::size_t blocking_ = 0;       ///< `blocking_` is the number of threads that may block.
+  std::size_t most_blocking_ = 0;  ///< `most_blocking_` is the peak of `blocking_` since the last `shrink`.
+  std::size_t threads_ = 0;  ///< `threads_` is the number of threads that `shrink` has not asked to end.
+  std::size_t running_ = 0;  ///< `running_` is the number of threads that have not ended yet.
   std::size_t surplus_ = 0;
   std::size_t started_ = 0;  ///< The number of all threads started so far, used in their names.
   bool is_stopping_ = false;

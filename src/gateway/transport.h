@@ -56,7 +56,7 @@ class Transport {
     socket_->shutdown(Socket::shutdown_send, ignored);
   }
 
-  /// Moves the socket to `context`. REQUIRES: no operation is pending on it.
+  /// Moves the socket to `context`. REQUIRES: no operation is pending on the socket.
   void move_to(asio::io_context& context) {
     const auto protocol = socket_->local_endpoint().protocol();
     *socket_ = Socket(context, asio::generic::stream_protocol(protocol.family(), protocol.protocol()),

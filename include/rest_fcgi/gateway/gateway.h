@@ -21,8 +21,8 @@ namespace rest_fcgi::gateway {
 void harden_process();
 
 struct Applications {
-  http::Application fastcgi;  ///< The application for FastCGI. Empty if there is no FastCGI socket.
-  /// The applications of the ports in `Options::http`, in the same order.
+  http::Application fastcgi;  ///< `fastcgi` is the application for FastCGI. Empty without a FastCGI socket.
+  /// `http` has the applications of the ports in `Options::http`, in the same order.
   std::vector<http::Application> http;
 };
 
@@ -30,8 +30,8 @@ struct Applications {
 using Reload = std::function<Result<Applications>()>;
 
 struct Ended {
-  SteadyTime deadline;    ///< The time of the stop signal plus `shutdown_timeout`.
-  std::size_t in_flight;  ///< The number of requests that still run.
+  SteadyTime deadline;    ///< `deadline` is the time of the stop signal plus `shutdown_timeout`.
+  std::size_t in_flight;  ///< `in_flight` is the number of requests that still run.
 };
 
 struct Statistics {

@@ -14,20 +14,20 @@ namespace rest_fcgi::gateway {
 /// Whether a port asks its clients for a TLS certificate (Salt's `ssl_cert_reqs`).
 enum class ClientCertificates {
   none,
-  optional,  ///< The port accepts a client without a certificate, and refuses an invalid certificate.
-  required,  ///< The port refuses a client without a valid certificate.
+  optional,  ///< With `optional`, the port accepts clients without a certificate, but refuses invalid ones.
+  required,  ///< With `required`, the port refuses clients without a valid certificate.
 };
 
 /// A port or unix socket for HTTP/1.1, with TLS 1.2 and 1.3 if `ssl_crt` is set.
 struct HttpOptions {
-  std::string name;              ///< The name of the netapi module, such as `rest_cherrypy`.
-  std::string host = "0.0.0.0";  ///< An IP address or a name of this host.
+  std::string name;              ///< `name` is the netapi module, such as `rest_cherrypy`.
+  std::string host = "0.0.0.0";  ///< `host` is an IP address or a name of this host.
   std::uint16_t port = 0;
-  std::string unix_path{};     ///< The path of a unix socket, which is used instead of `host` and `port`.
-  bool is_monitoring = false;  ///< Whether the port answers while `max_threads` requests run.
-  std::string ssl_crt;    ///< The PEM file of the certificate and its chain. Empty for a port without TLS.
-  std::string ssl_key;    ///< The PEM file of the private key.
-  std::string ssl_chain;  ///< The PEM file of further certificates of the chain, or empty.
+  std::string unix_path{};  ///< `unix_path` is the path of a unix socket, which replaces `host` and `port`.
+  bool is_monitoring = false;  ///< With `is_monitoring`, the port answers while `max_threads` requests run.
+  std::string ssl_crt;    ///< `ssl_crt` is the PEM file of the certificate and its chain. Empty without TLS.
+  std::string ssl_key;    ///< `ssl_key` is the PEM file of the private key.
+  std::string ssl_chain;  ///< `ssl_chain` is a PEM file with further certificates of the chain, or empty.
   ClientCertificates client_certificates = ClientCertificates::none;
   /// The file or folder with the CA certificates that sign clients' certificates.
   std::string ssl_ca_certs;
@@ -35,8 +35,8 @@ struct HttpOptions {
   std::vector<std::string> ssl_allowed_cn;
   /// The web servers whose headers X-Forwarded-For and X-Real-IP are trusted.
   std::vector<std::string> trusted_proxies;
-  std::size_t max_request_body_size = 1048576;  ///< The largest body in bytes. A larger body gets status 413.
-  /// The largest size in bytes of the request line and the headers. A larger size gives status 431.
+  std::size_t max_request_body_size = 1048576;  ///< A body above `max_request_body_size` bytes gets 413.
+  /// `max_head_size` limits the request line with the headers, in bytes. A larger size gives status 431.
   std::size_t max_head_size = 65536;
   /// The time limit of the TLS handshake. A second limit of this length applies to reading a request's head.
   std::chrono::milliseconds head_timeout{10000};
@@ -53,9 +53,9 @@ struct Options {
   /// means `fd:0` if descriptor 0 is a listening socket, and no FastCGI if it is not.
   std::string listen;
   mode_t socket_mode = 0660;
-  std::string socket_owner;   ///< The owner of the unix socket. Empty for no change.
-  std::string socket_group;   ///< The group of the unix socket. Empty for no change.
-  bool allow_remote = false;  ///< Whether `tcp:` may bind an address other than loopback.
+  std::string socket_owner;   ///< `socket_owner` is the owner of the unix socket. Empty for no change.
+  std::string socket_group;   ///< `socket_group` is the group of the unix socket. Empty for no change.
+  bool allow_remote = false;  ///< With `allow_remote`, `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
   /// The largest number of open connections. For a further connection, the server closes a connection that
   /// waits for its client.
@@ -64,12 +64,12 @@ struct Options {
   std::size_t max_body_bytes = std::size_t{256} << 20;
   /// The largest number of open event streams.
   std::size_t max_streams = 2000;
-  std::size_t min_threads = 4;     ///< The number of threads that stay when they are idle.
-  std::size_t max_threads = 1024;  ///< The largest number of requests that run at the same time.
-  /// The largest number of requests that wait for a thread. A further request gets status 503.
+  std::size_t min_threads = 4;     ///< `min_threads` is the number of threads that stay when they are idle.
+  std::size_t max_threads = 1024;  ///< `max_threads` is the largest number of concurrent requests.
+  /// `max_waiting` limits the requests that wait for a thread. A further request gets status 503.
   std::size_t max_waiting = 1024;
-  std::size_t max_request_body_size = 1048576;  ///< The largest body of a FastCGI request in bytes.
-  /// The longest wait for the next bytes of a FastCGI request.
+  std::size_t max_request_body_size = 1048576;  ///< `max_request_body_size` limits FastCGI bodies, in bytes.
+  /// `receive_timeout` is the longest wait for the next bytes of a FastCGI request.
   std::chrono::milliseconds receive_timeout{30000};
   /// The longest wait until the web server reads the next part of a reply.
   std::chrono::milliseconds send_timeout{30000};

@@ -48,8 +48,8 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   // The socket -1 makes FCGX_Accept_r fail instead of accepting another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
-  libfcgi_.keepConnection = 1;  // The value 1 makes FCGX_Accept_r leave the connection open.
-  libfcgi_.detached = 1;        // The value 1 makes libfcgi close the connection without a wait for the peer.
+  libfcgi_.keepConnection = 1;  // `keepConnection` makes FCGX_Accept_r leave the connection open.
+  libfcgi_.detached = 1;        // `detached` makes libfcgi close the connection without a wait for the peer.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // Gives up the descriptor, because libfcgi has already closed it.
     return false;

@@ -24,9 +24,9 @@ Result<void> init_libfcgi();
 /// The limits of a request's body. The server reads a refused body, too, because the web server reads the
 /// reply only after it has sent the body.
 struct BodyLimits {
-  std::size_t max_size = 0;  ///< The largest body in bytes. A larger body gives the error too_large.
-  std::size_t max_discarded = 8u << 20;       ///< The largest part of a refused body that is read, in bytes.
-  std::chrono::milliseconds discard_time{0};  ///< The longest time for reading a refused body.
+  std::size_t max_size = 0;              ///< A body of more bytes than `max_size` gives the error too_large.
+  std::size_t max_discarded = 8u << 20;  ///< `max_discarded` bytes of a refused body are read at most.
+  std::chrono::milliseconds discard_time{0};  ///< `discard_time` limits the reading of a refused body.
 };
 
 /// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. Owns the connection until the request ends.
@@ -36,8 +36,8 @@ class FastCgiRequest {
  public:
   enum class End {
     kept,
-    closed,  ///< The connection can have no further request.
-    feed,    ///< The head of an event feed was sent. `Streams` has to send the events.
+    closed,  ///< `closed` means that the connection can have no further request.
+    feed,    ///< `feed` means that the head of an event feed was sent. `Streams` has to send the events.
   };
 
   /// Takes ownership of the connection. REQUIRES: `connection` is blocking and has SO_RCVTIMEO and

@@ -50,7 +50,7 @@ SteadyTime now() {
   return system_clock().steady();
 }
 
-/// Returns whether `error` is the end of the connection, and not a malformed request.
+/// Returns whether `error` means that the connection has ended, and not that a request is malformed.
 bool is_end(const error_code& error) {
   return error.category() !=
              boost::beast::http::make_error_code(boost::beast::http::error::bad_method).category() ||

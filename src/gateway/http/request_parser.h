@@ -33,8 +33,8 @@ struct RequestLimits {
 };
 
 /// Parses one request of HTTP/1.1 or 1.0 (RFC 9112) into an `Environ`. Refuses requests that a proxy could
-/// read in another way: a length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`,
-/// or a folded header. The destructor wipes the request's text. Used by one thread.
+/// read in another way: a Content-Length beside Transfer-Encoding, two lengths, an encoding other than
+/// `chunked`, or a folded header. The destructor wipes the request's text. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
   /// Parses `input`. Counts the body in `budget`. REQUIRES: `input` and `budget` outlive the parser.

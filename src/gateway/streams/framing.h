@@ -40,13 +40,13 @@ class IovecBuffer {
 class Framing {
  public:
   enum class Form {
-    bare,      ///< No frames. The end of the connection ends the stream.
-    chunks,    ///< The chunks of HTTP/1.1.
-    records,   ///< FCGI_STDOUT records, written without libfcgi, because libfcgi needs blocking sockets.
-    messages,  ///< A WebSocket text frame for each part.
+    bare,      ///< `bare` means no frames. The end of the connection ends the stream.
+    chunks,    ///< `chunks` means the chunks of HTTP/1.1.
+    records,   ///< `records` means FCGI_STDOUT records without libfcgi, which needs blocking sockets.
+    messages,  ///< `messages` means a WebSocket text frame for each part.
   };
 
-  /// `request` is the id of the FastCGI request. Used only for `Form::records`.
+  /// `request` is the id of the FastCGI request. Only `Form::records` uses this id.
   explicit Framing(Form form, int request = 0) noexcept
       : form_(form), request_(static_cast<unsigned>(request)) {}
 

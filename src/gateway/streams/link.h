@@ -30,7 +30,7 @@ class Link {
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
 
-  /// Called when Beast begins to end the connection.
+  /// The link calls this function when Beast begins to end the connection.
   std::function<void()> on_teardown;
 
   /// The owner of this link. A write keeps the owner alive, and may outlast the owner's coroutines.
@@ -39,7 +39,7 @@ class Link {
   /// The state of a pending write.
   struct Progress {
     SteadyTime began_at;
-    /// The time at which the write last sent bytes. Before that, the time at which the write began.
+    /// The time at which the write last sent bytes. At first, the time at which the write began.
     SteadyTime moved_at;
     std::size_t bytes = 0;
   };

@@ -26,14 +26,14 @@ namespace rest_fcgi::gateway {
 struct StreamLimits {
   /// The longest time in which the peer reads nothing of a pending write.
   std::chrono::milliseconds blocked{30000};
-  std::size_t rate = 4096;  ///< The least average rate at which the peer reads, in bytes a second.
-  /// The time without a write before `Feed::keep_alive` is sent.
+  std::size_t rate = 4096;  ///< `rate` is the least average rate at which the peer reads, in bytes a second.
+  /// `keep_alive` is the time without a write before `Feed::keep_alive` is sent.
   std::chrono::milliseconds keep_alive{15000};
   /// The longest time in which a WebSocket's peer sends nothing. After half of this time, the listener sends
   /// a ping.
   std::chrono::milliseconds silence{60000};
-  std::chrono::milliseconds end{2000};   ///< The time in which the peer must close an ending connection.
-  std::chrono::milliseconds sweep{500};  ///< The interval at which the limits of the streams are checked.
+  std::chrono::milliseconds end{2000};   ///< The peer must close an ending connection within `end`.
+  std::chrono::milliseconds sweep{500};  ///< `sweep` is the interval between checks of the streams' limits.
 };
 
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
