@@ -47,8 +47,8 @@ std::string_view scheme_of(const Environ& environ) {
   return environ.get("REQUEST_SCHEME") == "http" ? "http" : "";
 }
 
-/// Returns the scheme of an origin as the scheme of a page. The Python package ws4py sends `ws` or `wss`, the
-/// scheme of the WebSocket's URL.
+/// Returns the scheme of the page with this origin. The Python package ws4py sends an origin with `ws` or
+/// `wss`, the scheme of the WebSocket's URL.
 std::string_view page_scheme_of(std::string_view origin) {
   const std::string_view scheme = origin.substr(0, origin.find(kBehindScheme));
   if (scheme == "ws") return "http";

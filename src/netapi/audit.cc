@@ -24,7 +24,7 @@ struct Field {
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// Says for each character whether a value that contains the character can be written without quotes.
+/// Tells for each character whether a value that contains the character can be written without quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';

@@ -18,12 +18,12 @@ inline constexpr std::string_view kNotRun = "not-run";
 /// The content of one audit line, without arguments and secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;   ///< The user. For an unknown user, the name that the caller sent.
-  std::string_view eauth;  ///< The user's back end, or the back end that the caller sent, or `token`.
+  std::string_view user;   ///< `user` is the user. For an unknown user, it is the name that the caller sent.
+  std::string_view eauth;  ///< `eauth` is the user's back end, the back end that the caller sent, or `token`.
   std::string_view remote;
   std::string_view client;
-  std::string_view fun;  ///< The function. Several functions are separated by commas.
-  std::string_view tgt;  ///< The target. The items of a list target are separated by commas.
+  std::string_view fun;  ///< `fun` is the function. Several functions are separated by commas.
+  std::string_view tgt;  ///< `tgt` is the target. The items of a list target are separated by commas.
   std::string_view jid;
   /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`.
   std::string_view outcome;

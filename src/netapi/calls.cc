@@ -152,7 +152,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   return fail(context, error, completed);
 }
 
-/// If the target of a chunk matched no minion, replaces its result by rest_tornado's text for this case.
+/// If the target of a chunk matched no minion, replaces the result by rest_tornado's text for this case.
 void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;

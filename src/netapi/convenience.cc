@@ -177,12 +177,12 @@ std::string head_of(const TarMember& member) {
   const auto put = [&head](std::size_t at, std::string_view text) { head.replace(at, text.size(), text); };
   put(0, member.name);
   put(100, format("{:07o}", member.mode));
-  put(108, "0000000");  // The user id of root.
-  put(116, "0000000");  // The group id of root.
+  put(108, "0000000");  // The user id is that of root.
+  put(116, "0000000");  // The group id is that of root.
   put(124, format("{:011o}", member.content.size()));
-  put(136, "00000000000");  // The modification time, 1970-01-01.
-  put(148, "        ");     // The checksum, which counts its own field as spaces.
-  put(156, "0");            // The file type: a regular file.
+  put(136, "00000000000");  // The modification time is 1970-01-01.
+  put(148, "        ");     // The sum of the header's bytes counts the checksum itself as spaces.
+  put(156, "0");            // The file type 0 is a regular file.
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {
     return total + static_cast<unsigned char>(c);

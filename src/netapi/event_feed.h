@@ -23,14 +23,14 @@ using CallMaster = StreamRegistry::Subscription::Call;
 
 struct FeedFormat {
   enum class Shows {
-    blocks,     ///< Server-sent events. The stream does not wait for a message of the client.
-    lines,      ///< WebSocket messages `data: {...}`.
-    json,       ///< WebSocket messages with JSON.
-    formatted,  ///< WebSocket messages with Salt's formatted view.
+    blocks,     ///< `blocks` sends server-sent events, and waits for no message of the client.
+    lines,      ///< `lines` sends WebSocket messages `data: {...}`.
+    json,       ///< `json` sends WebSocket messages with JSON.
+    formatted,  ///< `formatted` sends WebSocket messages with Salt's formatted view.
   };
   Shows shows = Shows::blocks;
-  bool answers = false;             ///< Whether the stream answers each message and accepts binary messages.
-  std::uint16_t logged_out = 1008;  ///< The WebSocket close code for the session's end.
+  bool answers = false;  ///< With `answers`, the stream answers each message and accepts binary messages.
+  std::uint16_t logged_out = 1008;  ///< `logged_out` is the WebSocket close code for the session's end.
   FormattedStyle style{};
   std::vector<std::string> tags{};  ///< Globs for the tags of sent events. An empty list sends all events.
 };

@@ -22,8 +22,8 @@ namespace rest_fcgi::netapi {
 struct FormattedStyle {
   /// Whether the minions are a list `[{"id": M, ...}]` and not an object `{M: {"id": M, ...}}`.
   bool minions_are_listed;
-  bool hears_presence_changes;  ///< Whether `salt/presence/change` changes the view.
-  std::string_view end;         ///< The text at the end of a frame.
+  bool hears_presence_changes;  ///< With `hears_presence_changes`, `salt/presence/change` changes the view.
+  std::string_view end;         ///< `end` is the text at the end of a frame.
 };
 
 struct FormattedLimits {

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kMinSize = 1024;
 // The number of bytes that zlib writes at a time.
 constexpr std::size_t kPackedPart = 16384;
-constexpr int kGzipFormat = 16;  // The window bits by which zlib selects the gzip format.
-constexpr int kLevel = 1;        // The fastest level of zlib.
+constexpr int kGzipFormat = 16;  // These window bits make zlib write the gzip format.
+constexpr int kLevel = 1;        // Level 1 is the fastest level of zlib.
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {

@@ -54,9 +54,10 @@ struct Call {
 [[nodiscard]] std::variant<client::Reply, http::Response> run_own(RequestContext& context,
                                                                   std::string_view chunk, const Call& call);
 
-[[nodiscard]] http::Response greet(RequestContext& context);               ///< Answers GET /.
-[[nodiscard]] http::Response run_for_session(RequestContext& context);     ///< Answers POST /.
-[[nodiscard]] http::Response run_by_credentials(RequestContext& context);  ///< Answers POST /run.
+/// `greet` answers GET /, `run_for_session` answers POST /, and `run_by_credentials` answers POST /run.
+[[nodiscard]] http::Response greet(RequestContext& context);
+[[nodiscard]] http::Response run_for_session(RequestContext& context);
+[[nodiscard]] http::Response run_by_credentials(RequestContext& context);
 
 // The functions of convenience.cc.
 
@@ -69,12 +70,12 @@ struct Call {
 // The functions of hooks.cc.
 [[nodiscard]] http::Response fire_hook(RequestContext& context);
 
-// The functions of event_streams.cc.
-[[nodiscard]] http::Response stream_events(RequestContext& context);    ///< Answers GET /events.
-[[nodiscard]] http::Response open_websocket(RequestContext& context);   ///< Answers GET /ws.
-[[nodiscard]] http::Response open_all_events(RequestContext& context);  ///< Answers GET /all_events/TOKEN.
-[[nodiscard]] http::Response open_formatted_events(
-    RequestContext& context);  ///< Answers GET /formatted_events/TOKEN.
+// The functions of event_streams.cc. `stream_events` answers GET /events, and `open_websocket` answers GET
+// /ws. The other functions answer GET /all_events/TOKEN and GET /formatted_events/TOKEN.
+[[nodiscard]] http::Response stream_events(RequestContext& context);
+[[nodiscard]] http::Response open_websocket(RequestContext& context);
+[[nodiscard]] http::Response open_all_events(RequestContext& context);
+[[nodiscard]] http::Response open_formatted_events(RequestContext& context);
 
 // The functions of files.cc.
 [[nodiscard]] http::Response serve_static(RequestContext& context);
@@ -87,9 +88,8 @@ void warn_of_missing_files(const RestCherrypyOptions& options);
 // The functions of page.cc.
 [[nodiscard]] http::Response home_page(RequestContext& context);
 
-// The functions of gzip.cc.
 /// Compresses a body of at least 1 KiB if Accept-Encoding has gzip (RFC 9110, section 12.5.3). Skips formats
-/// that are already compressed, and bodies that would not become shorter.
+/// that are already compressed, and bodies that would not become shorter. Defined in gzip.cc.
 void compress_if_accepted(std::string_view accept_encoding, http::Response& response);
 
 // The functions of stats.cc.
@@ -108,15 +108,14 @@ class RequestCount {
   const RequestContext& context_;
 };
 
-// The functions of access_log.cc.
 /// Returns the line for Salt's `log_access_file` in Apache's combined format: `ADDRESS - - [TIME] "REQUEST"
 /// STATUS BYTES "REFERER" "USER-AGENT"`. Masks tokens and credentials with `***`. Escapes quotes, backslashes
-/// and characters that are not printable ASCII.
+/// and characters that are not printable ASCII. Defined in access_log.cc.
 [[nodiscard]] std::string access_line(const http::Environ& environ, const http::Response& response,
                                       WallTime when);
 
-// The functions of rest_application.cc.
-/// Makes an application. Errors: configuration, for a malformed address or origin, or a repeated route.
+/// Makes an application (rest_application.cc). Errors: configuration, for a malformed address or origin, or
+/// a repeated route.
 [[nodiscard]] Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options,
                                                   bool open_to_all, std::vector<Route> routes,
                                                   std::shared_ptr<const client::NetapiClient> client,

@@ -18,13 +18,13 @@ struct ErrorRow {
   ErrorKind kind;
   http::Status status;
   log::Level level;
-  std::string_view outcome;   ///< The outcome in the audit line.
-  bool prefixed = false;      ///< Whether rest_wsgi puts the status code before the text.
-  bool confidential = false;  ///< Whether the message is only logged. The caller gets a reference to the log.
+  std::string_view outcome;   ///< `outcome` is the outcome in the audit line.
+  bool prefixed = false;      ///< With `prefixed`, rest_wsgi puts the status code before the text.
+  bool confidential = false;  ///< With `confidential`, the caller gets only a reference to the log message.
 };
 
-/// Returns the row for a kind of error from the table of errors. The statuses of all errors are in
-/// this table.
+/// Returns the row for a kind of error from the table of errors. This table has the HTTP statuses of all
+/// errors.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
 /// A chunk that ran, with its results. In a list of these objects, only the last chunk can have failed.

@@ -40,9 +40,9 @@ struct FormField {
 /// The method, path and query of a request. Borrows from the Environ.
 struct Target {
   std::string_view method;
-  std::string above;               ///< The value of SCRIPT_NAME, such as `/salt`.
-  std::string path;                ///< The decoded path, including its leading slash.
-  std::vector<std::string> parts;  ///< The parts of `path` that are not empty.
+  std::string above;               ///< `above` is the value of SCRIPT_NAME, such as `/salt`.
+  std::string path;                ///< `path` is the decoded path, including its leading slash.
+  std::vector<std::string> parts;  ///< `parts` has the parts of `path` that are not empty.
   std::vector<FormField> query;
 
   [[nodiscard]] bool reads() const noexcept { return method == "GET" || method == "HEAD"; }
@@ -67,16 +67,16 @@ struct Target {
 struct BodyRules {
   JsonLimits json;
   std::size_t most;
-  bool typed_forms = true;          ///< Whether `arg` and `kwarg` of a form are YAML and not text.
-  bool text_may_be_no_json = true;  ///< Whether a `text/plain` body that is not JSON becomes a string.
-  const std::vector<FormField>* query = nullptr;  ///< Fields that are put before a form's fields.
-  /// Whether a form is lowstate: its empty fields are ignored, and its `metadata` is YAML.
+  bool typed_forms = true;  ///< With `typed_forms`, `arg` and `kwarg` of a form are YAML and not text.
+  bool text_may_be_no_json = true;  ///< With `text_may_be_no_json`, `text/plain` without JSON is a string.
+  const std::vector<FormField>* query = nullptr;  ///< `query` has fields that are put before a form's fields.
+  /// With `forms_are_lowstate`, a form is lowstate: its empty fields are ignored, and its `metadata` is YAML.
   bool forms_are_lowstate = true;
 };
 
 struct Body {
-  std::optional<Media> media;  ///< The media type of the body. std::nullopt without a body.
-  JsonValue value;             ///< The parsed body, which borrows from `document`.
+  std::optional<Media> media;  ///< `media` is the media type of the body. std::nullopt without a body.
+  JsonValue value;             ///< `value` is the parsed body, which borrows from `document`.
 };
 
 /// Refuses a Content-Encoding that compresses, such as gzip. Ignores other values as salt-api does. Errors:

@@ -29,27 +29,27 @@ namespace rest_fcgi::netapi {
 
 /// The differences between rest_cherrypy and rest_tornado, apart from their URLs.
 struct Dialect {
-  std::span<const lowstate::Client> clients;  ///< The clients in the greeting, if the engine supports them.
-  std::string_view no_session;                ///< The error text for a request without a valid session.
-  bool status_is_text;       ///< Whether the `status` of an error is `404 Not Found` and not 404.
-  bool checks_session_last;  ///< Whether the session is checked after the method and the Accept header.
-  bool exact_slashes;        ///< Whether an additional slash makes a URL a different URL.
-  /// The value of `BodyRules::typed_forms`. If true, a form has only the fields of the body. If false, the
-  /// fields of the query precede the fields of the body.
+  std::span<const lowstate::Client> clients;  ///< `clients` are in the greeting if the engine supports them.
+  std::string_view no_session;                ///< `no_session` is the error text without a valid session.
+  bool status_is_text;       ///< With `status_is_text`, an error's `status` is `404 Not Found` and not 404.
+  bool checks_session_last;  ///< `checks_session_last` checks the session after the method and Accept.
+  bool exact_slashes;        ///< With `exact_slashes`, an additional slash makes a URL a different URL.
+  /// `typed_forms` is the value of `BodyRules::typed_forms`. If true, a form has only the fields of the body.
+  /// If false, the fields of the query precede the fields of the body.
   bool typed_forms;
-  bool text_may_be_no_json;  ///< The value of `BodyRules::text_may_be_no_json`.
-  bool login_is_401;         ///< Whether GET /login gets status 401.
-  bool strict_logins;        ///< Whether users without permissions cannot log in.
-  bool cookies_expire;       ///< Whether cookies have an expiry time.
-  bool run_takes_sessions;   ///< Whether /run accepts the token of a session.
-  bool runs_in_parallel;     ///< Whether the chunks of a list run in parallel.
-  bool uses_tornado_texts;   ///< Whether some failures get status 200 and the texts of rest_tornado.
-  bool jobs_have_info;       ///< Whether /jobs/JID returns `info` with the whole job, and `return`.
-  bool started_have_links;   ///< Whether POST /minions returns links to the started jobs.
-  /// Whether POST /minions runs chunks of other clients as `local_async`. If false, such chunks are refused.
+  bool text_may_be_no_json;  ///< `text_may_be_no_json` is the value in `BodyRules` with the same name.
+  bool login_is_401;         ///< With `login_is_401`, GET /login gets status 401.
+  bool strict_logins;        ///< With `strict_logins`, users without permissions cannot log in.
+  bool cookies_expire;       ///< With `cookies_expire`, cookies have an expiry time.
+  bool run_takes_sessions;   ///< With `run_takes_sessions`, /run accepts the token of a session.
+  bool runs_in_parallel;     ///< With `runs_in_parallel`, the chunks of a list run in parallel.
+  bool uses_tornado_texts;   ///< With `uses_tornado_texts`, some failures get 200 and rest_tornado's texts.
+  bool jobs_have_info;       ///< With `jobs_have_info`, /jobs/JID returns `return` and the job in `info`.
+  bool started_have_links;   ///< With `started_have_links`, POST /minions returns links to started jobs.
+  /// `overrides_client` makes POST /minions run chunks of other clients as `local_async`, not refuse them.
   bool overrides_client;
-  bool missing_is_404;  ///< Whether an unknown minion or job gets status 404.
-  /// Whether a hook's event has the raw body in `body`, and the URL's parameters in `query` instead of `get`.
+  bool missing_is_404;  ///< With `missing_is_404`, an unknown minion or job gets status 404.
+  /// With `hooks_have_body`, a hook's event has the raw `body`, and the query string in `query`, not `get`.
   bool hooks_have_body;
   bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
@@ -60,23 +60,23 @@ using Handler = http::Response (*)(RequestContext&);
 struct Route {
   enum class Needs { nothing, session_to_get, session_to_post, session };
 
-  std::vector<std::string> path;  ///< The parts of the route's path between the slashes.
-  std::string_view option{};      ///< The configuration key that sets the path, or empty.
-  Handler get = nullptr;          ///< The handler for GET and HEAD, or null.
+  std::vector<std::string> path;  ///< `path` has the parts of the route's path between the slashes.
+  std::string_view option{};      ///< `option` is the configuration key that sets the path, or empty.
+  Handler get = nullptr;          ///< `get` is the handler for GET and HEAD, or null.
   Handler post = nullptr;
   Needs needs = Needs::nothing;
   bool needs_permission = false;  ///< Whether users without permissions are refused.
   static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
-  std::size_t max_parts_below = 0;  ///< The largest number of path parts below `path`.
-  bool shows_pages = false;         ///< Whether the reply of GET can be HTML.
-  bool serves_files = false;    ///< Whether the handler serves files. The Accept header is then not checked.
-  bool sends_events = false;    ///< Whether the reply is a stream of server-sent events.
-  bool posts_negotiate = true;  ///< Whether the Accept header of POST is checked.
-  bool post_below = true;       ///< Whether POST is allowed below the path.
-  bool reads_body = true;       ///< Whether the body of POST is read.
-  bool takes_lowstate = true;   ///< The value of `BodyRules::forms_are_lowstate`.
-  std::string_view no_session{};  ///< The text that replaces `Dialect::no_session`, or empty.
-  std::string_view cache{};       ///< The value of Cache-Control for all users.
+  std::size_t max_parts_below = 0;  ///< `max_parts_below` is the largest number of path parts below `path`.
+  bool shows_pages = false;         ///< With `shows_pages`, the reply of GET can be HTML.
+  bool serves_files = false;        ///< With `serves_files`, the Accept header is not checked.
+  bool sends_events = false;        ///< With `sends_events`, the reply is a stream of server-sent events.
+  bool posts_negotiate = true;      ///< With `posts_negotiate`, the Accept header of POST is checked.
+  bool post_below = true;           ///< With `post_below`, POST is allowed below the path.
+  bool reads_body = true;           ///< With `reads_body`, the body of POST is read.
+  bool takes_lowstate = true;       ///< `takes_lowstate` is the value of `BodyRules::forms_are_lowstate`.
+  std::string_view no_session{};    ///< `no_session` replaces the text `Dialect::no_session`, unless empty.
+  std::string_view cache{};         ///< `cache` is the value of Cache-Control for all users.
 };
 
 [[nodiscard]] std::string path_text(const Route& route);
@@ -113,9 +113,9 @@ struct RequestContext {
   AuditTrail& trail;
   SteadyTime deadline;
   const Route* route = nullptr;
-  std::vector<std::string> below;  ///< The parts of the request's path below the route's path.
-  std::string base;  ///< The path below which a web server or mount serves the application, such as `/api`.
-  /// The media type of the reply. std::nullopt if the Accept header allows none of the types.
+  std::vector<std::string> below;  ///< `below` has the parts of the request's path below the route's path.
+  std::string base;  ///< `base` is the path of the application at its web server or mount, such as `/api`.
+  /// `media` is the reply's media type. std::nullopt if the Accept header allows none of the types.
   std::optional<Media> media = Media::json;
   Media error_media = Media::json;
   std::optional<master::Session> session;

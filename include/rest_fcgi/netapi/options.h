@@ -27,9 +27,9 @@ struct Options {
   lowstate::Options lowstate;
   /// The users that may choose `token_expire`. The `token_expire` of any other user is ignored.
   auth::TokenLifeRule token_life;
-  std::vector<std::string> eauths;  ///< The back ends in the web page's login form.
-  bool audit_as_json = false;       ///< Whether audit lines are JSON objects and not `key=value` text.
-  /// The largest body for rest_wsgi in bytes.
+  std::vector<std::string> eauths;  ///< `eauths` has the back ends in the web page's login form.
+  bool audit_as_json = false;  ///< With `audit_as_json`, audit lines are JSON objects, not `key=value` text.
+  /// `max_request_body_size` is the largest body for rest_wsgi in bytes.
   std::size_t max_request_body_size = std::size_t{1} << 20;
 };
 
@@ -52,19 +52,19 @@ struct RestCherrypyOptions {
   /// The origins, such as `https://gui.example.org`, whose web pages may use the session cookie. Pages of
   /// other origins get `Access-Control-Allow-Origin: *`. Such pages send their token in a header.
   std::vector<std::string> cors_origin;
-  std::optional<ApiAcl> api_acl;  ///< The addresses of each user. Absent if all addresses are allowed.
-  /// The addresses or networks that may send requests. An empty list allows all addresses.
+  std::optional<ApiAcl> api_acl;  ///< `api_acl` limits the addresses of each user. Absent for no limits.
+  /// `authorized_ips` lists the addresses and networks that may send requests. If empty, all may.
   std::vector<std::string> authorized_ips;
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";
   bool webhook_disable_auth = false;
-  bool enable_sessions = true;  ///< Whether the URLs /login, /logout, /minions and /jobs exist.
-  std::string static_root;      ///< Salt's `static`: the folder of served files. Empty for no folder.
+  bool enable_sessions = true;  ///< `enable_sessions` turns on the URLs /login, /logout, /minions and /jobs.
+  std::string static_root;      ///< `static_root` is Salt's `static`: the folder of served files, or empty.
   std::string static_path = "/static";
   std::string app;  ///< The HTML file that replaces this program's own page, or empty.
   std::string app_path = "/app";
-  std::string favicon;         ///< The file for /favicon.ico, or empty.
-  bool collect_stats = false;  ///< Whether /stats counts the requests of each URL.
+  std::string favicon;         ///< `favicon` is the file for /favicon.ico, or empty.
+  bool collect_stats = false;  ///< With `collect_stats`, /stats counts the requests of each URL.
   bool stats_disable_auth = false;
   bool log_access = false;
   std::size_t max_request_body_size = std::size_t{1} << 20;

@@ -64,8 +64,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     struct Update {
       /// The new permit, if the events that the user may see have changed.
       std::optional<master::EventPermit> permit;
-      std::string end_reason;         ///< The reason why the stream ends. Empty if the stream stays open.
-      std::vector<Answer> answers{};  ///< The results of finished calls.
+      std::string end_reason;         ///< `end_reason` says why the stream ends. Empty if it stays open.
+      std::vector<Answer> answers{};  ///< `answers` are the results of finished calls.
     };
     /// Returns the changes since the last `poll`: a new permit, the end of the stream, or answers. The
     /// registry calls `wake` after each later change.
@@ -85,7 +85,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;  ///< The value of `TokenGroup::changes` at the last `poll`.
+    unsigned changes_ = 0;  ///< `changes_` is the value of `TokenGroup::changes` at the last `poll`.
     // The mutex of `streams_` guards `wake_` and `answers_`.
     http::Wake wake_;
     std::vector<Answer> answers_;
@@ -122,9 +122,9 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;  ///< The queued calls. The running call stays at the front.
-  /// Whether a full queue has dropped a call since the queue was last empty. Only the first dropped call is
-  /// logged.
+  std::deque<QueuedCall> queue_;  ///< `queue_` has the queued calls. The running call stays at the front.
+  /// `has_dropped_calls_` is true if a full queue has dropped a call since the queue was last empty. Only the
+  /// first dropped call is logged.
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
