@@ -57,17 +57,17 @@ struct ReturnView {
 
 /// How safe a stored load is when `save_load` has returned.
 enum class Durability {
-  committed,  ///< The load survives the end of the process.
-  durable,    ///< The load survives the end of the process and a power cut.
+  committed,  ///< `committed` loads survive the end of the process.
+  durable,    ///< `durable` loads survive the end of the process and a power cut.
 };
 
 /// A selection of jobs. The jobs are sorted by jid, and therefore by time. An empty text sets no condition.
 struct JobQuery {
-  std::string first{};        ///< Selects this jid and greater jids.
-  std::string last{};         ///< Selects this jid and smaller jids.
-  std::string after{};        ///< Selects only jids that are greater than this jid.
-  std::string before{};       ///< Selects only jids that are smaller than this jid.
-  bool newest_first = false;  ///< Whether the newest job comes first. If false, the oldest job comes first.
+  std::string first{};        ///< `first` selects this jid and greater jids.
+  std::string last{};         ///< `last` selects this jid and smaller jids.
+  std::string after{};        ///< `after` selects only jids that are greater than this jid.
+  std::string before{};       ///< `before` selects only jids that are smaller than this jid.
+  bool newest_first = false;  ///< `newest_first` makes the newest job come first, otherwise the oldest.
 };
 
 /// A function that gets the load of one job and returns whether it wants the next load. The function must not

@@ -27,8 +27,8 @@ namespace rest_fcgi::returner {
 /// for example if etcd is not used or no member answers in time.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
-/// Does the same as `missing_etcd_api` for the etcd cluster that stores tokens (`eauth_tokens: etcd`). This
-/// cluster must have API v3.
+/// Asks the etcd cluster that stores tokens (`eauth_tokens: etcd`) whether it has API v3. Returns a message
+/// if API v3 is missing, and std::nullopt in all other cases.
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
 

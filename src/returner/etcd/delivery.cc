@@ -23,9 +23,9 @@ constexpr int kMostTries = 8;
 
 /// The write of one job's load, or of one minion's return, into etcd.
 struct Item {
-  std::string what;              ///< The name of the item in the log.
-  EtcdWrite write;               ///< The puts of the load, or of the fields of the return.
-  std::optional<EtcdPair> last;  ///< The put of the jid of the minion's last job. Absent for a load.
+  std::string what;              ///< `what` is the name of the item in the log.
+  EtcdWrite write;               ///< `write` has the puts of the load, or of the fields of the return.
+  std::optional<EtcdPair> last;  ///< `last` puts the jid of the minion's last job. Absent for a load.
 
   /// Returns the key of the first put, which identifies the item. A Group has at most one item with this key.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
@@ -103,7 +103,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    // Trims before the look-up, because a later trim could remove facts that `look_up_jobs` found.
+    // Trims `recent_` before the look-up, because a later trim could remove facts that `look_up_jobs` found.
     recent_.trim();
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;

@@ -23,9 +23,9 @@ namespace rest_fcgi::returner {
 struct OutboxRow {
   WallTime stamp;  ///< The time of the write call.
   JidKey key = 0;
-  std::string load{};     ///< The job's load as JSON, made by `load_text`. May be empty.
-  std::string returns{};  ///< The minions' returns as JSON, made by `returns_json`. May be empty.
-  std::string minions{};  ///< The minions of a `save_minions` call as a JSON list. May be empty.
+  std::string load{};     ///< `load` is the job's load as JSON, made by `load_text`. May be empty.
+  std::string returns{};  ///< `returns` are minions' returns as JSON, made by `returns_json`. May be empty.
+  std::string minions{};  ///< `minions` are the minions of `save_minions` as a JSON list. May be empty.
   bool is_placeholder = false;
 };
 
@@ -36,12 +36,11 @@ struct OutboxRow {
 class Outbox {
  public:
   struct Options {
-    std::string name;           ///< The name under which this process takes the lease.
-    std::size_t max_bytes = 0;  ///< The largest total size of all rows in bytes.
-    /// A function that the outbox calls for each row that does not fit into `max_bytes`. Any thread may make
-    /// the call.
+    std::string name;           ///< `name` is the name under which this process takes the lease.
+    std::size_t max_bytes = 0;  ///< `max_bytes` is the largest total size of all rows in bytes.
+    /// The outbox calls `lost` for each row that does not fit into `max_bytes`. Any thread may make the call.
     std::function<void()> lost;
-    /// A function that writes rows into etcd in order. After an error, etcd may have some of the rows.
+    /// `deliver` writes rows into etcd in order. After an error, etcd may have some of the rows.
     std::function<Result<void>(const std::vector<OutboxRow>&)> deliver;
   };
 
@@ -82,7 +81,7 @@ class Outbox {
 
   std::mutex mutex_;
   std::condition_variable work_;
-  std::condition_variable progress_;  // Wakes callers of `flush`.
+  std::condition_variable progress_;  // `progress_` wakes callers of `flush`.
   // `mutex_` guards the members from `passes_` to `lost_`.
   std::uint64_t passes_ = 0;
   bool is_idle_ = false;  // Whether `thread_` waits for a row.

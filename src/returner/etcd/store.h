@@ -37,8 +37,8 @@ struct EtcdWrite {
   /// The condition under which etcd skips the puts of an EtcdWrite.
   enum class Unless {
     never,
-    exists,  ///< etcd skips the puts if the key `guard` exists.
-    /// etcd skips the puts if the value of the key `guard`, compared as bytes, is greater than `than`.
+    exists,  ///< With `exists`, etcd skips the puts if the key `guard` exists.
+    /// With `greater`, etcd skips the puts if the value of the key `guard`, as bytes, is greater than `than`.
     greater,
   };
   Unless unless = Unless::never;

@@ -23,10 +23,10 @@ using std::chrono::seconds;
 constexpr seconds kLongestShared{60};
 // The largest number of operations that etcd allows in a transaction.
 constexpr std::size_t kMostRanges = 128;
-constexpr std::size_t kMostReads = 4;     // The largest number of simultaneous transactions.
-constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first page.
-// The largest number of keys in a page. Even a busy member of the cluster can read such a page within the
-// time limit.
+constexpr std::size_t kMostReads = 4;     // At most `kMostReads` transactions run at the same time.
+constexpr std::int64_t kFirstPage = 128;  // The first page has `kFirstPage` keys.
+// No page has more than `kLargestPage` keys. Even a busy member of the cluster can read such a page within
+// the time limit.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
 // The name of a folder, followed by `kAfterSlash`, sorts after all keys in the folder.

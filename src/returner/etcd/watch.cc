@@ -26,19 +26,19 @@ using std::chrono::steady_clock;
 // The largest size of `waiting_` in bytes. etcd accepts requests of up to 1.5 MiB.
 constexpr std::size_t kMostWaiting = 1024 * 1024;
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // The pause of the thread of EtcdEvents after a failure.
-constexpr milliseconds kLookEvery{1000};    // How often the thread of EtcdEvents looks for listeners.
+constexpr milliseconds kEventsPause{1000};  // After a failure, the thread of EtcdEvents waits `kEventsPause`.
+constexpr milliseconds kLookEvery{1000};    // Every `kLookEvery`, this thread looks for listeners.
 
-constexpr milliseconds kSlice{200};  // How often the watch checks whether it has to stop.
-// A watch runs at least for this time after its start, even if `ClusterListener::wanted` returns false.
+constexpr milliseconds kSlice{200};  // Every `kSlice`, the watch checks whether it has to stop.
+// A watch runs at least for `kMinimumLife`, even if `ClusterListener::wanted` returns false.
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
 constexpr seconds kBeginTime{2};
 // How long `start` waits for another thread that starts the watch. Also the pause after a failed start.
 constexpr seconds kStartWait{1};
-constexpr seconds kLookUpTime{5};        // The time limit for reading the loads that one transaction needs.
-constexpr seconds kListenEvery{20};      // How often the process writes its listener key again.
-constexpr seconds kListenAgainAfter{2};  // The pause after a failed write of the listener key.
+constexpr seconds kLookUpTime{5};        // Reading the loads for one transaction takes at most `kLookUpTime`.
+constexpr seconds kListenEvery{20};      // Every `kListenEvery`, the process writes its listener key again.
+constexpr seconds kListenAgainAfter{2};  // The pause after a failed write is `kListenAgainAfter`.
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -204,11 +204,11 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // The waiting events as JSON, separated by commas. Guarded by `mutex_`.
-  bool dropped_ = false;  // Whether an event was lost since the last batch. Guarded by `mutex_`.
+  std::string waiting_;   // `waiting_` has waiting JSON events, separated by commas. `mutex_` guards it.
+  bool dropped_ = false;  // `dropped_` says that an event was lost since the last batch. `mutex_` guards it.
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;  // The events that are being sent. Only `thread_` uses `batch_`.
-  // When `thread_` last found no listener. Only `thread_` uses `none_at_`.
+  std::string batch_;  // `batch_` has the events that are being sent. Only `thread_` uses it.
+  // `none_at_` is the time when `thread_` last found no listener. Only `thread_` uses it.
   std::optional<SteadyTime> none_at_;
   std::condition_variable_any came_;
   std::stop_source ending_;
@@ -393,8 +393,8 @@ class EtcdWatch : public Watch {
   // `mutex_` guards the members from `is_beginning_` to `failed_`.
   bool is_beginning_ = false;
   bool is_running_ = false;
-  SteadyTime started_at_{};      // The time of the last call of `start`, even if the call failed.
-  std::optional<Error> failed_;  // The error of the last attempt to start the watch.
+  SteadyTime started_at_{};      // `started_at_` is the time of the last call of `start`, failed or not.
+  std::optional<Error> failed_;  // `failed_` is the error of the last attempt to start the watch.
   Thread thread_;
 };
 

@@ -30,8 +30,8 @@ inline constexpr std::chrono::seconds kListeningTtl{120};
 struct EtcdChange {
   std::string key;
   std::string value;
-  bool is_new = false;   ///< Whether the key did not exist before the put.
-  bool is_same = false;  ///< Whether the key had the same value before the put.
+  bool is_new = false;   ///< `is_new` says that the key did not exist before the put.
+  bool is_same = false;  ///< `is_same` says that the key had the same value before the put.
   std::int64_t revision = 0;
 };
 
