@@ -85,9 +85,9 @@ class Cluster {
   Members members_;
 
   std::mutex mutex_;
-  Token token_;  // The token that all calls share, guarded by `mutex_`.
-  // The result of the login that a thread is making, guarded by `mutex_`. The future is not valid while no
-  // login runs.
+  Token token_;  // `token_` is the token that all calls share. `mutex_` guards it.
+  // `login_` is the result of a login that a thread is making. `mutex_` guards it. If no login runs, the
+  // future is not valid.
   std::shared_future<Tried<Token>> login_;
 };
 

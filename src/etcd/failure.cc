@@ -17,8 +17,8 @@ constexpr long kNotJson = -2;
 
 struct Row {
   long status;
-  long code;              // The gRPC status code in the reply.
-  std::string_view text;  // A text that the error message in the reply must contain.
+  long code;              // `code` is the gRPC status code in the reply.
+  std::string_view text;  // The reply's error message must contain `text`.
   ErrorKind kind;
   RetryAction action;
   bool is_outcome_known;

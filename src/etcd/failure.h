@@ -11,17 +11,17 @@
 namespace rest_fcgi::etcd {
 
 enum class RetryAction {
-  none,          ///< The client gives up, because every member would return this error.
-  next_member,   ///< The client asks another member.
-  authenticate,  ///< The client logs in again.
-  other_prefix,  ///< The client asks the member for its API prefix again.
+  none,          ///< `none` means that the client gives up, because every member would return this error.
+  next_member,   ///< `next_member` means that the client asks another member.
+  authenticate,  ///< `authenticate` means that the client logs in again.
+  other_prefix,  ///< `other_prefix` means that the client asks the member for its API prefix again.
 };
 
 struct Failure {
   Error error;
   RetryAction action = RetryAction::none;
-  bool is_outcome_known = true;  ///< Whether the client knows that etcd did not execute the request.
-  bool lacks_api = false;        ///< Whether the member answers but has no API v3.
+  bool is_outcome_known = true;  ///< `is_outcome_known` says that etcd surely did not execute the request.
+  bool lacks_api = false;        ///< `lacks_api` says that the member answers but has no API v3.
 };
 
 template <class T>

@@ -64,15 +64,15 @@ class Members {
   };
 
   mutable std::mutex mutex_;
-  std::vector<Member> members_;  // The members of the cluster. `mutex_` guards all their fields except `url`.
-  std::size_t current_ = 0;      // The index of the member that `choose` prefers, guarded by `mutex_`.
+  std::vector<Member> members_;  // `mutex_` guards all fields of `members_` except `url`.
+  std::size_t current_ = 0;      // `choose` prefers the member at `current_`, which `mutex_` guards.
 };
 
 /// The effect of a request on data.
 enum class Effect {
   reads,
-  writes,       ///< The request changes data, and the client may repeat it.
-  writes_once,  ///< The request changes data, and the client must not repeat it.
+  writes,       ///< `writes` requests change data, and the client may repeat them.
+  writes_once,  ///< `writes_once` requests change data, and the client must not repeat them.
 };
 
 /// Sends a request to a member once. Returns std::nullopt for success.

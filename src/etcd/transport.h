@@ -32,8 +32,8 @@ struct HttpRequest {
   enum class Method { get, post, put };
 
   Method method = Method::post;
-  std::string url;          ///< The escaped URL `http(s)://HOST:PORT/PATH`.
-  std::string_view body{};  ///< The body. `exchange` does not copy it, because it may hold a password.
+  std::string url;          ///< `url` is the escaped URL `http(s)://HOST:PORT/PATH`.
+  std::string_view body{};  ///< `exchange` does not copy `body`, because it may hold a password.
   std::string_view content_type = "application/json";
   /// The header `Authorization`. Empty if the header is not sent.
   SecretView authorization{};

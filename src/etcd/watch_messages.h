@@ -33,8 +33,8 @@ class LineReader {
  private:
   const std::size_t most_;
   std::string buffer_;
-  std::size_t begin_ = 0;    // The position at which the next line starts.
-  std::size_t scanned_ = 0;  // `next` looks for a newline from this position on.
+  std::size_t begin_ = 0;    // `begin_` is the position at which the next line starts.
+  std::size_t scanned_ = 0;  // `next` looks for a newline from the position `scanned_` on.
 };
 
 /// Returns the body of the request that creates a watch. If `fragment` is true, etcd may split a large reply
@@ -45,9 +45,9 @@ struct WatchReply {
   Header header;
   bool created = false;
   bool canceled = false;
-  bool fragment = false;  ///< Whether the next reply has more events of the last revision in this reply.
-  /// If etcd canceled the watch because of a compaction: the oldest revision that etcd still has. Otherwise
-  /// 0.
+  bool fragment = false;  ///< `fragment` says that the next reply continues this reply's last revision.
+  /// `compact_revision` is the oldest revision that etcd still has, if etcd canceled the watch because of a
+  /// compaction. Otherwise it is 0.
   std::int64_t compact_revision = 0;
   std::string cancel_reason;
   std::vector<WatchEvent> events;
@@ -81,9 +81,9 @@ class WatchBacklog {
  private:
   void close_last();
 
-  std::deque<std::vector<WatchEvent>> revisions_;  // The received events, one item for each revision.
-  bool is_last_open_ = false;                      // Whether more events of the last item may arrive.
-  std::int64_t next_revision_;                     // The first revision of which events may still arrive.
+  std::deque<std::vector<WatchEvent>> revisions_;  // `revisions_` has the events, one item for each revision.
+  bool is_last_open_ = false;                      // `is_last_open_` says that the last item may grow.
+  std::int64_t next_revision_;                     // Events may still arrive from `next_revision_` on.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -123,8 +123,8 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // The time of the last answer of the member.
-  milliseconds asked_{0};  // How long status requests have waited for answers since `heard_at_`, in total.
+  SteadyTime heard_at_;    // `heard_at_` is the time of the last answer of the member.
+  milliseconds asked_{0};  // `asked_` is the total wait for answers to status requests since `heard_at_`.
 };
 
 /// A watch that opens a new connection when its connection breaks.
@@ -223,8 +223,8 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // The number of early breaks in a row.
-  bool is_token_refused_ = false;  // Whether etcd refused the token of the last connection.
+  unsigned early_breaks_ = 0;      // `early_breaks_` counts the early breaks in a row.
+  bool is_token_refused_ = false;  // `is_token_refused_` says whether etcd refused the last token.
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
   std::optional<Error> last_error_;  // The error that ended the last connection.

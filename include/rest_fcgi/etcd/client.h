@@ -37,9 +37,9 @@ struct KeyValue {
 
 struct RangeRequest {
   std::string key;
-  std::string range_end{};    ///< The exclusive end of the range. Empty if the range is only `key`.
-  std::int64_t limit = 0;     ///< The largest number of keys in the reply. 0 for no limit.
-  std::int64_t revision = 0;  ///< The revision to read. 0 for the newest revision.
+  std::string range_end{};    ///< `range_end` is the range's exclusive end. Empty for the single key `key`.
+  std::int64_t limit = 0;     ///< `limit` is the largest number of keys in the reply. 0 means no limit.
+  std::int64_t revision = 0;  ///< `revision` is the revision to read. 0 means the newest revision.
 };
 
 struct RangeReply {

@@ -14,8 +14,8 @@ struct Options {
   /// The members of a cluster, as `http://HOST:PORT` or `https://HOST:PORT`.
   std::vector<std::string> endpoints{"http://127.0.0.1:2379"};
 
-  std::string username{};  ///< The user of the cluster. Empty if the cluster needs no login.
-  std::shared_ptr<const Secret> password{};  ///< The user's password. Null exactly if `username` is empty.
+  std::string username{};  ///< `username` is the cluster's user. Empty if the cluster needs no login.
+  std::shared_ptr<const Secret> password{};  ///< `password` is null exactly if `username` is empty.
 
   /// The path of the CA certificates. Empty for the system's CAs.
   std::string ca{};
