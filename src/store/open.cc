@@ -145,7 +145,7 @@ bool may_exist(const std::string& path) {
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // A commit writes whole pages, so small pages make it faster. An existing database keeps its page size.
+    // Commits write whole pages, so small pages save time. An existing database keeps its page size.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

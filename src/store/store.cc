@@ -71,7 +71,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  // Whether a durable write has run. All durable writes have the same statement, so only the first runs it.
+  // Whether a durable write has run. All durable writes have the same statement, so one of them is enough.
   bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();

@@ -6,8 +6,8 @@
 namespace rest_fcgi::store {
 
 struct Options {
-  std::string path;  ///< The absolute path of the database. Empty for a database in memory.
-  /// Whether to use a database in memory if the file cannot be created.
+  std::string path;  ///< `path` is the database's absolute path. Empty for a database in memory.
+  /// `may_be_in_memory` allows a database in memory if the file cannot be created.
   bool may_be_in_memory = false;
 };
 

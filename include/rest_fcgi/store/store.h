@@ -124,11 +124,11 @@ class Store {
 
   const std::string path_;
   std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;  // The connection for writes without fsync, guarded by `write_mutex_`.
-  // The connection for writes with synchronous=FULL, guarded by `write_mutex_`.
+  std::unique_ptr<Connection> writer_;  // `writer_` makes writes without fsync. `write_mutex_` guards it.
+  // `syncer_` makes writes with synchronous=FULL. `write_mutex_` guards it.
   std::unique_ptr<Connection> syncer_;
-  CommitObserver commit_observer_;          // May be null. Guarded by `write_mutex_`.
-  std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
+  CommitObserver commit_observer_;          // `commit_observer_` may be null. `write_mutex_` guards it.
+  std::unique_ptr<Connection> maintainer_;  // `maintainer_` makes checkpoints.
   std::atomic<bool> is_writable_ = true;
 
   std::mutex queue_mutex_;
@@ -143,10 +143,10 @@ class Store {
   std::uint64_t generation_ = 0;
 
   std::mutex tasks_mutex_;  // The store holds `tasks_mutex_` while a task runs.
-  std::list<Task> tasks_;   // The registered tasks, guarded by `tasks_mutex_`.
+  std::list<Task> tasks_;   // `tasks_mutex_` guards the registered `tasks_`.
   std::mutex stop_mutex_;
   std::condition_variable stop_;
-  bool is_stopping_ = false;  // Whether `thread_` has to end, guarded by `stop_mutex_`.
+  bool is_stopping_ = false;  // `is_stopping_` says whether `thread_` has to end. `stop_mutex_` guards it.
   Thread thread_;             // The destructor of `thread_` runs first and waits for the thread.
 };
 
