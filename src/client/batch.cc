@@ -71,9 +71,9 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;         ///< The minions that answered the ping.
-  std::size_t started_ = 0;                  ///< The number of started minions at the front of `minions_`.
-  std::unordered_set<std::string> at_work_;  ///< The minions that have started and not returned.
+  std::vector<std::string> minions_;         ///< `minions_` are the minions that answered the ping.
+  std::size_t started_ = 0;                  ///< The first `started_` minions of `minions_` have started.
+  std::unordered_set<std::string> at_work_;  ///< `at_work_` has started minions that have not returned.
   std::size_t window_ = 1;
   /// For each minion that has returned, the time at which another minion may start (`batch_wait`).
   std::deque<SteadyTime> kept_places_;

@@ -35,8 +35,8 @@ struct Call {
 
 /// The time limits of a job.
 struct Timeouts {
-  std::chrono::milliseconds timeout;  ///< The time until `find_job` asks minions about the job.
-  /// The time limit for the minions' answers to `find_job`.
+  std::chrono::milliseconds timeout;  ///< After `timeout`, `find_job` asks minions about the job.
+  /// `gather_job_timeout` is the time limit for the minions' answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
   /// The time after the start of the job in which syndics may name minions. 0 without syndics.
   std::chrono::milliseconds syndic_wait{0};
@@ -62,9 +62,9 @@ class JobWait {
   void runs(std::string_view minion, SteadyTime now);
 
   enum class Step {
-    wait,     ///< The caller has to wait until `due()`.
-    ask,      ///< The caller has to ask all minions in `waiting()`, and then to call `asked`.
-    give_up,  ///< The caller has to give up the minions in `waiting()`.
+    wait,     ///< `wait` means that the caller has to wait until `due()`.
+    ask,      ///< `ask` means that the caller has to ask the minions in `waiting()`, and then call `asked`.
+    give_up,  ///< `give_up` means that the caller has to give up the minions in `waiting()`.
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
@@ -83,16 +83,16 @@ class JobWait {
 
   // All minions of the job. `known_`, `syndics_` and `limits_` point into this list.
   std::list<std::string> minions_;
-  std::unordered_set<std::string_view> known_;  ///< The ids in `minions_`.
-  /// The ids of syndics that have passed the job on. The caller does not wait for their returns, but accepts
-  /// them.
+  std::unordered_set<std::string_view> known_;  ///< `known_` has the ids in `minions_`.
+  /// `syndics_` has the ids of syndics that passed the job on. The caller accepts their returns, but does not
+  /// wait for them.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
   /// Maps each minion that has not returned to the time at which the wait for this minion ends.
   std::unordered_map<std::string_view, SteadyTime> limits_;
-  SteadyTime settled_;   ///< The time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< The end of `timeout`. After a `find_job`, the end of the wait for its answers.
-  bool ask_ = true;      ///< Whether the caller has to ask the minions (`find_job`) at `deadline_`.
+  SteadyTime settled_;   ///< `settled_` is the time after which syndics name no more minions.
+  SteadyTime deadline_;  ///< `deadline_` is the end of `timeout`, or of the wait for `find_job`.
+  bool ask_ = true;      ///< `ask_` says whether the caller has to send `find_job` at `deadline_`.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
@@ -129,14 +129,14 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the job's last `find_job`.
-    bool is_over = false;                   ///< Whether the wait for the job's minions is over.
+    std::optional<std::size_t> question{};  ///< `question` is the index in `rounds_` of the last `find_job`.
+    bool is_over = false;                   ///< `is_over` says that the job waits for no more minions.
   };
   /// A published job, or a published `find_job` about a job.
   struct Round {
     Active* about;
-    bool is_question;  ///< Whether the round is a `find_job`.
-    /// The receiver of the returns. The master delivers returns as long as the receiver exists.
+    bool is_question;  ///< `is_question` says whether the round is a `find_job`.
+    /// `returns` receives the returns. The master delivers returns as long as this object exists.
     std::shared_ptr<master::Addressee> returns;
   };
   struct Message {
@@ -172,11 +172,11 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;     ///< The jobs whose minions the Gatherer still waits for.
-  std::optional<Message> message_;  ///< The last message from `inbox_`. A result may point into it.
-  std::vector<Arrival> ready_;      ///< The received results.
-  std::size_t handed_out_ = 0;  ///< How many results in `ready_` the function `next` has already returned.
-  std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
+  std::vector<Active*> active_;     ///< `active_` has the jobs whose minions the Gatherer still waits for.
+  std::optional<Message> message_;  ///< `message_` is the last one from `inbox_`. A result may point into it.
+  std::vector<Arrival> ready_;      ///< `ready_` has the received results.
+  std::size_t handed_out_ = 0;  ///< `handed_out_` counts the results in `ready_` that `next` has returned.
+  std::optional<Error> too_large_;  ///< `too_large_` is the error that follows the results in `ready_`.
 };
 
 /// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose

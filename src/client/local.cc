@@ -51,8 +51,7 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// Adds a return. `gathered` is the size of all received returns. Reserves the memory for all of them in
-  /// one step.
+  /// Adds a return. Reserves memory for all received returns, whose size is `gathered`, in one step.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);

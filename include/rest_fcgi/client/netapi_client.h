@@ -23,9 +23,9 @@ struct Reply {
   std::vector<Json> items;
   /// The job id. For local_batch, all job ids, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< The error that ended the chunk after these results.
-  master::StartGate gate{};  ///< The start gate. An asynchronous job starts when its start gate is destroyed.
-  bool is_accepted = true;   ///< Whether the master has authorized the caller.
+  std::optional<Error> failure{};  ///< `failure` is the error that ended the chunk after these results.
+  master::StartGate gate{};  ///< An asynchronous job starts when the last copy of its `gate` is destroyed.
+  bool is_accepted = true;   ///< `is_accepted` says whether the master has authorized the caller.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
