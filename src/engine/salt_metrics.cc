@@ -209,7 +209,7 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  // About how many bytes of events one call of `EventReader::read` returns.
+  // The approximate size in bytes of the events that one call of `EventReader::read` returns.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);

@@ -66,8 +66,8 @@ class EventCounter {
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
-    bool has_events = false;   // Whether the log has new events. `mutex` guards this member.
-    bool is_stopping = false;  // Whether the thread has to end. `mutex` guards this member.
+    bool has_events = false;   // `has_events` says whether the log has new events. `mutex` guards it.
+    bool is_stopping = false;  // `is_stopping` says whether the thread has to end. `mutex` guards it.
   };
 
   const std::shared_ptr<master::Master> master_;
