@@ -59,8 +59,8 @@ struct Stream {
   CURL* handle;
   const Options& options;
   DataReader reader{};
-  std::string refusal{};          ///< The beginning of a reply that is not an event stream.
-  std::optional<Error> failed{};  ///< The reason why `on_bytes` ended the transfer.
+  std::string refusal{};          ///< `refusal` is the beginning of a reply that is not an event stream.
+  std::optional<Error> failed{};  ///< `failed` is the reason why `on_bytes` ended the transfer.
 };
 
 bool is_event_stream(CURL* handle) {
@@ -117,9 +117,9 @@ void configure(CURL* handle, const std::string& url, const TokenHeader& header, 
   curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // Uses no proxy, because a proxy would see the token.
-  // Trusts the certificates in SSL_CERT_FILE. The programs curl and openssl read this variable, but libcurl
-  // does not.
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // libcurl uses no proxy, because a proxy would see the token.
+  // libcurl trusts the certificates in SSL_CERT_FILE. The programs curl and openssl read this variable, but
+  // the library does not.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
     curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }
