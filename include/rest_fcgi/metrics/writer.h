@@ -10,8 +10,8 @@
 namespace rest_fcgi::metrics {
 
 enum class Format {
-  text,         ///< The text format 0.0.4 of Prometheus.
-  openmetrics,  ///< The format OpenMetrics 1.0.
+  text,         ///< `text` is the text format 0.0.4 of Prometheus.
+  openmetrics,  ///< `openmetrics` is the format OpenMetrics 1.0.
 };
 
 enum class Type { counter, gauge, histogram };
