@@ -79,8 +79,8 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< The total size of keys and scalars in bytes.
-  std::size_t depth = 0;  ///< The depth of nested lists and maps.
+  std::size_t bytes = 0;  ///< `bytes` is the total size of keys and scalars in bytes.
+  std::size_t depth = 0;  ///< `depth` is the depth of nested lists and maps.
 };
 
 Size size_of(const Node& node) {
@@ -322,9 +322,9 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< The values that have an anchor and whose end was read.
-  std::size_t values_ = 0;        ///< The number of keys and values, including those that aliases copied.
-  std::size_t copied_bytes_ = 0;  ///< The total size in bytes of the texts that aliases copied.
+  std::map<YAML::anchor_t, Node> anchored_;  ///< `anchored_` has the complete values with an anchor.
+  std::size_t values_ = 0;        ///< `values_` counts keys and values, including copies by aliases.
+  std::size_t copied_bytes_ = 0;  ///< `copied_bytes_` is the size of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {

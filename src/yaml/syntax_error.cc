@@ -201,8 +201,8 @@ std::size_t line_above(std::string_view text, std::size_t line) {
   return line;
 }
 
-/// Explains the error "illegal map value" of yaml-cpp. yaml-cpp reports it where the next key begins, not at
-/// its cause.
+/// Explains the error "illegal map value" of yaml-cpp, which yaml-cpp reports where the next key begins, not
+/// at the cause of the error.
 SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = line.substr(0, std::min(found.column - 1, line.size()));
