@@ -60,8 +60,8 @@ struct Target {
   TargetType type = TargetType::glob;
   std::string_view expression;
   std::vector<std::string_view> list;
-  std::string_view delimiter = ":";  ///< The separator in the path of a grain or pillar value.
-  JsonValue as_sent;                 ///< The chunk's `tgt`, which is stored with the job.
+  std::string_view delimiter = ":";  ///< `delimiter` separates the parts of a path in grains or pillar.
+  JsonValue as_sent;                 ///< `as_sent` is the chunk's `tgt`, which is stored with the job.
 };
 
 struct Function {
@@ -91,17 +91,17 @@ struct LocalCall {
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
-  std::string_view ret;  ///< The names of additional returners, separated by commas.
-  std::string_view jid;  ///< The job id that the caller chose. Empty for batches.
+  std::string_view ret;  ///< `ret` has the names of additional returners, separated by commas.
+  std::string_view jid;  ///< `jid` is the job id that the caller chose. Empty for batches.
   std::optional<JsonValue> metadata;
   BatchSize batch;
-  /// For local_batch, the delay after a return before the next minion starts.
+  /// In `local_batch`, the next minion starts `batch_wait` after a return.
   std::chrono::milliseconds batch_wait{0};
-  bool failhard = false;  ///< For local_batch, whether no further minion starts after a failure.
-  bool raw = false;       ///< For local_batch, whether the results are whole events.
+  bool failhard = false;  ///< With `failhard`, no further minion of `local_batch` starts after a failure.
+  bool raw = false;       ///< With `raw`, the results of `local_batch` are whole events.
   std::size_t subset = 3;
-  std::string_view roster;  ///< For ssh, the type of the roster. If empty, the master's setting applies.
-  /// For ssh, the name of the roster's file, without a path. If empty, the master's setting applies.
+  std::string_view roster;  ///< `roster` is the type of ssh's roster; empty means the master's setting.
+  /// `roster_file` names the file of ssh's roster, without a path; empty means the master's setting.
   std::string_view roster_file;
 };
 
@@ -135,8 +135,8 @@ struct Chunk {
 [[nodiscard]] std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept;
 
 struct ReadOptions {
-  std::optional<Client> client{};  ///< The client of all chunks, which replaces the `client` in the chunks.
-  /// Whether the request has credentials outside the chunks. If true, credentials in chunks are ignored.
+  std::optional<Client> client{};  ///< `client` replaces the `client` of all chunks.
+  /// `has_credentials` says that the request itself has credentials. Credentials in chunks are then ignored.
   bool has_credentials = false;
   bool has_expr_form = false;  ///< Whether chunks may have `expr_form`, the old name of `tgt_type`.
 };
