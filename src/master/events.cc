@@ -34,7 +34,7 @@ std::string make_epoch() {
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
 }
 
-/// Returns the number in an event id `EPOCH-NUMBER`. Returns absent for an id with another epoch.
+/// Returns the number in an event id `EPOCH-NUMBER`. Returns std::nullopt for an id with another epoch.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));

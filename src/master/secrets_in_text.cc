@@ -122,8 +122,8 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag that `name` begins. Returns absent if `name` begins no start tag,
-  /// and for a tag without content (`<name/>`).
+  /// Returns the end of the XML start tag that `name` begins. Returns std::nullopt if `name` begins no start
+  /// tag, and for a tag without content (`<name/>`).
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -191,8 +191,8 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the position of the text between quotation marks. Returns absent if the value has no opening
-  /// mark.
+  /// Returns the position of the text between quotation marks. Returns std::nullopt if the value has no
+  /// opening mark.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -253,7 +253,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line of `name`. Returns absent if `name` is not the line's first word.
+  /// Returns the beginning of the line of `name`, or std::nullopt if `name` is not the line's first word.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
@@ -380,7 +380,7 @@ class Redactor {
   /// Returns whether `code` is an encoded `]`, as in the form field `user%5Bpassword%5D=x`.
   static bool is_bracket(std::string_view code) { return code == "%5D" || code == "%5d"; }
 
-  /// Hides the value after a secret's name and returns its end. Returns absent for any other name.
+  /// Hides the value after a secret's name and returns its end. Returns std::nullopt for any other name.
   std::optional<std::size_t> hide(const Span& name, std::size_t delimiter) {
     const Secrecy secrecy = secrecy_of(text_.substr(name.begin, name.end - name.begin));
     if (secrecy == Secrecy::shown) return std::nullopt;

@@ -47,7 +47,7 @@ class Event {
   /// Returns a block of server-sent events (HTML standard, 9.2) in Salt's form: `tag: T`, `data: {"data":
   /// {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// Returns two pieces: the block without its blank line, and a line `id: ID` with a blank line.
+  /// Returns the block without its blank line, and as a second text a line `id: ID` and the blank line.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }
@@ -72,8 +72,8 @@ class Event {
 
 using EventPtr = std::shared_ptr<const Event>;
 
-/// A function that wakes a reader when the log has events for it. The log calls the function from any thread,
-/// so it must return quickly. Readers may share a Wake. One call wakes all readers that share the Wake.
+/// A function that wakes a reader when the log has events for the reader. The log calls the function from any
+/// thread, so the function must return quickly. Readers may share a Wake, and one call wakes all of them.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 class EventLog;
@@ -121,7 +121,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   [[nodiscard]] bool wanted() noexcept;
 
   /// Adds an event if `wanted` returns true. `data` is an object with a `_stamp` and without secrets. `user`
-  /// is the user of the event's job. It is empty for an event without a job.
+  /// is the user of the event's job, or empty for an event without a job.
   void append(std::string_view tag, const Json& data, std::string_view user);
 
   /// Reports a loss of events. Each reader gets the kept events, and after them the error `unavailable` with
@@ -143,7 +143,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   const EventLimits limits_;
   const std::string epoch_;  ///< The random part of the ids of all events in this log.
 
-  /// Whether the log keeps events. Written under `mutex_`. `wanted` reads it without `mutex_` for speed.
+  /// Whether the log keeps events. `mutex_` guards writes, but `wanted` reads this member without `mutex_`.
   std::atomic<bool> wanted_{false};
 
   std::mutex mutex_;  // `mutex_` guards the following members.

@@ -19,10 +19,10 @@ namespace rest_fcgi::master {
 inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/// Returns the job id (jid) for a time. As in Salt, it has 20 digits `YYYYMMDDhhmmssffffff` in UTC.
+/// Returns the job id (jid) for a time. As in Salt, a jid has 20 digits `YYYYMMDDhhmmssffffff` in UTC.
 [[nodiscard]] std::string jid_at(WallTime time);
 
-/// Returns the time of a jid. Returns absent for a malformed jid or date.
+/// Returns the time of a jid. Returns std::nullopt for a malformed jid or date.
 [[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid) noexcept;
 
 /// Returns a jid's time in the form of Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`. Returns an empty

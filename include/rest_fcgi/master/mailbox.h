@@ -36,7 +36,7 @@ class Mailbox final : public Sink<T> {
     arrived_.notify_one();
   }
 
-  /// Removes and returns the oldest item. Waits until there is an item. Returns absent at `deadline`.
+  /// Removes and returns the oldest item. Waits until there is an item. Returns std::nullopt at `deadline`.
   std::optional<T> take(SteadyTime deadline) {
     std::unique_lock lock(mutex_);
     if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
@@ -48,7 +48,7 @@ class Mailbox final : public Sink<T> {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::list<T> items_;  // A list, because an empty deque allocates memory. `mutex_` guards it.
+  std::list<T> items_;  // `items_` is a list, because an empty deque allocates memory. `mutex_` guards it.
 };
 
 }  // namespace rest_fcgi::master

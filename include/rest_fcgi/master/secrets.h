@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// Finds secrets in events, so that they can be hidden from listeners.
+/// Finds the secrets that listeners of events must not see.
 namespace rest_fcgi::master {
 
 inline constexpr std::string_view kHidden = "[hidden]";
@@ -42,8 +42,8 @@ enum class TextKind : std::uint8_t {
 
 [[nodiscard]] TextKind kind_of_body(std::string_view content_type);
 
-/// Returns the text with `kHidden` in place of each secret value. Returns absent if the text has no secrets.
-/// Recognizes `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`,
+/// Returns the text with `kHidden` in place of each secret value. Returns std::nullopt if the text has no
+/// secrets. Recognizes `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`,
 /// multipart bodies and passwords in URLs. If a value may end at several places, hides the text up to the
 /// last of them.
 [[nodiscard]] std::optional<std::string> without_secrets(std::string_view text,

@@ -64,7 +64,7 @@ class Minions {
 
   [[nodiscard]] const Nodegroups& nodegroups() const noexcept { return nodegroups_; }
 
-  /// Returns the position of the minion in `all()`, or absent for an unknown minion.
+  /// Returns the position of the minion in `all()`, or std::nullopt for an unknown minion.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view id) const;
 
  private:

@@ -42,8 +42,8 @@ void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// Writes an array with the elements of `base`, and after them the elements of `over` that are not in `base`.
 void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& over);
 
-/// Returns the first `limit` bytes of a file, or absent if the file cannot be read. Does not block on a named
-/// pipe.
+/// Returns the first `limit` bytes of a file, or std::nullopt if the file cannot be read. Does not block on a
+/// named pipe.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t limit = 4 << 20);
 
 /// Returns the parts of the text between delimiters. Parts may be empty. REQUIRES: `delimiter` is not empty.

@@ -36,12 +36,12 @@ struct ReturnOptions {
   const PublishedCall* own = nullptr;
 };
 
-/// Reads the return of a minion. Returns absent for another event. If a value cannot be shown as JSON, the
-/// result is a failed return with the reason.
+/// Reads the return of a minion. Returns std::nullopt for another event. If a value cannot be shown as JSON,
+/// the result is a failed return with the reason.
 [[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
                                                         ReturnOptions form);
 
-/// Reads the return of a runner. Returns absent if another sender than the master sent the event.
+/// Reads the return of a runner. Returns std::nullopt if another sender than the master sent the event.
 [[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
                                                                      std::string_view data, bool whole);
 

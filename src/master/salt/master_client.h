@@ -24,7 +24,7 @@ struct SendOptions {
   std::chrono::seconds timeout;
 };
 inline constexpr SendOptions kPublish{PriorityClass::publish,
-                                      std::chrono::seconds(15)};  // Salt's client has the same timeout.
+                                      std::chrono::seconds(15)};  // Salt's client waits equally long.
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
 inline constexpr SendOptions kWheel{

@@ -209,9 +209,9 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
 }
 
 /// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. A runner that has
-/// started before is known to exist, so the function does not wait for it. If any other runner does not start
-/// soon, asks the master for the names of its runners, with the caller's credentials. If the caller has no
-/// permission to ask, waits longer.
+/// started before is known to exist, so the function does not wait for this runner. If any other runner does
+/// not start soon, asks the master for the names of its runners, with the caller's credentials. If the caller
+/// has no permission to ask, waits longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
@@ -242,9 +242,9 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
              runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Asks the master whether it has the runner. Returns absent if the master does not say so, for example
+/// Asks the master whether it has the runner. Returns std::nullopt if the master does not say so, for example
 /// because the caller has no permission for `doc.runner`. If the password is sent with each call
-/// (inline_login), returns absent without asking, because a refusal would count as a failed login.
+/// (inline_login), returns std::nullopt without asking, because a refusal would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;

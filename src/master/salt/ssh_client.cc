@@ -42,7 +42,7 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// Returns the path of a program in PATH. Returns absent for an unknown program.
+/// Returns the path of a program in PATH. Returns std::nullopt for an unknown program.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {

@@ -14,7 +14,7 @@ namespace rest_fcgi::embedded {
 class IpAddress {
  public:
   [[nodiscard]] static std::optional<IpAddress> parse(std::string_view text);
-  /// Reads an address from 4 or 16 bytes in network order. Returns absent for another number of bytes.
+  /// Reads an address from 4 or 16 bytes in network order. Returns std::nullopt for another number of bytes.
   [[nodiscard]] static std::optional<IpAddress> of_bytes(std::string_view bytes);
 
   [[nodiscard]] int version() const noexcept { return version_; }
@@ -23,7 +23,7 @@ class IpAddress {
 
   /// Returns the first address of the network that contains this address. `prefix` is the prefix length.
   [[nodiscard]] IpAddress masked(unsigned prefix) const;
-  /// Returns the prefix length of a netmask: 24 for 255.255.255.0. Returns absent for other addresses.
+  /// Returns the prefix length of a netmask: 24 for 255.255.255.0. Returns std::nullopt for other addresses.
   [[nodiscard]] std::optional<unsigned> prefix_of_mask() const;
 
   auto operator<=>(const IpAddress&) const = default;
@@ -38,8 +38,8 @@ struct IpNetwork {
   IpAddress address;  ///< The first address of the network.
   unsigned prefix = 0;
 
-  /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0` or a single address. Returns absent for other texts, and for an
-  /// address that is not the first address of the network.
+  /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0` or a single address. Returns std::nullopt for other texts, and
+  /// for an address that is not the first address of the network.
   [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text);
 
   [[nodiscard]] bool contains(const IpAddress& other) const {

@@ -148,7 +148,7 @@ class Jobs {
   [[nodiscard]] std::vector<ActiveJob> active();
 
   /// Asks the job to stop on a minion. A job in another process gets the request within a second. Returns the
-  /// pid of the job's process, or absent if the job does not run there. Fails with `unavailable`.
+  /// pid of the job's process, or std::nullopt if the job does not run there. Fails with `unavailable`.
   [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }

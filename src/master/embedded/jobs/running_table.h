@@ -35,7 +35,7 @@ class RunningTable {
   void remove(std::string_view jid);
 
   struct Entry {
-    ActiveJob job;  ///< The job. Its member `running` stays empty.
+    ActiveJob job;  ///< The member `running` of `job` stays empty.
     std::int64_t start = 0;
     bool is_gone = false;  ///< Whether the job's process has ended.
   };

@@ -48,8 +48,8 @@ struct CmdProgram {
 
 [[nodiscard]] bool is_executable(const std::string& path);
 
-/// Returns the path of a program. `name` is a path, or a file in PATH or in the usual folders. Returns absent
-/// if no such file is executable.
+/// Returns the path of a program. `name` is a path, or a file in PATH or in the usual folders. Returns
+/// std::nullopt if no such file is executable.
 [[nodiscard]] std::optional<std::string> which(const std::string& name);
 
 }  // namespace rest_fcgi::embedded

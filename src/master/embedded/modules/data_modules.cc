@@ -63,8 +63,8 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument for which the function's usage has no parameter. Returns absent if the call
-/// lacks the argument.
+/// Returns a keyword argument for which the function's usage has no parameter. Returns std::nullopt if the
+/// call lacks the argument.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -119,7 +119,7 @@ std::string sanitized_serial(std::string_view serial) {
   return std::string(serial.substr(0, kept)) + std::string(serial.size() - kept, 'X');
 }
 
-/// Returns the replacement for a grain that identifies the host, or absent for other grains.
+/// Returns the replacement for a grain that identifies the host, or std::nullopt for other grains.
 std::optional<std::string> sanitized(std::string_view grain, const JsonValue& value) {
   if (grain == "serialnumber") return sanitized_serial(value.text());
   if (grain == "domain") return "DOMAINNAME";

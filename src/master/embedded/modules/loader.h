@@ -84,8 +84,8 @@ struct LoadedFunction {
   /// `lowstate::sort_arguments`.
   Call run = {};
   bool is_quick = false;
-  /// Whether lists of functions show this function. It is false if the module's `__virtual__` refused the
-  /// host. Minions with other grains may still run the function.
+  /// Whether lists of functions show this function. `is_listed` is false if the module's `__virtual__`
+  /// refused the host. Minions with other grains may still run the function.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
@@ -112,7 +112,7 @@ class Modules {
   /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.
   [[nodiscard]] const LoadedFunction* find(std::string_view name) const;
 
-  /// Returns the names of all functions. Returns absent if Python could not list the installed modules.
+  /// Returns the names of all functions. Returns std::nullopt if Python could not list the installed modules.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
   /// Returns whether the module exists but cannot be loaded. REQUIRES: `names` was called.

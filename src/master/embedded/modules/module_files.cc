@@ -126,7 +126,7 @@ void log_left_out(const std::string& path, std::string_view reason) {
   log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
 }
 
-/// Returns why a file or folder must not be used, or absent if it may be used.
+/// Returns why a file or folder must not be used, or std::nullopt if it may be used.
 std::optional<std::string> reason_for_distrust(const fs::path& path) {
   const auto part = changeable_part(path);
   if (!part) return std::nullopt;

@@ -46,7 +46,7 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 /// smallest 64-bit integer.
 [[nodiscard]] WholeNumber python_int(const JsonValue& value);
 
-/// Returns Python's `int(text)`, or absent for a ValueError. Refuses underscores, which Python accepts.
+/// Returns Python's `int(text)`, or std::nullopt for a ValueError. Refuses underscores, which Python accepts.
 [[nodiscard]] std::optional<std::int64_t> python_int(std::string_view text);
 
 [[nodiscard]] std::string python_repr(std::string_view text);

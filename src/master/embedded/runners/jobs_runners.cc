@@ -31,7 +31,7 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
   write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
-/// Returns the job that the arguments `jid` and `ext_source` name. Returns absent for an unknown job.
+/// Returns the job that the arguments `jid` and `ext_source` name. Returns std::nullopt for an unknown job.
 Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();

@@ -115,7 +115,7 @@ class TargetMatcher {
   /// Returns whether the target compares pillar data, itself or in a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches the minion. Returns absent if the result depends on pillar data.
+  /// Returns whether the target matches the minion, or std::nullopt if the answer depends on pillar data.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:

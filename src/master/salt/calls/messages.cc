@@ -233,8 +233,8 @@ Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Returns the kind of error for an exception with the name `name`. Returns absent if the exception is no
-/// refusal.
+/// Returns the kind of error for an exception with the name `name`. Returns std::nullopt if the exception is
+/// no refusal.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {

@@ -73,8 +73,8 @@ class FrameReader {
   void feed(std::string_view bytes);
 
   /// Returns the next complete event. The event borrows from the reader until the next call of `next`.
-  /// Returns absent if more bytes are needed. Fails with `internal` for a malformed stream or a too large
-  /// frame. After an error, each later call fails, too.
+  /// Returns std::nullopt if more bytes are needed. Fails with `internal` for a malformed stream or a too
+  /// large frame. After an error, each later call fails, too.
   [[nodiscard]] Result<std::optional<Event>> next();
 
  private:

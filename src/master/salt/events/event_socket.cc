@@ -202,7 +202,7 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
-/// Exclusive use of the connection. The constructor waits at most until `end`. The destructor ends the use.
+/// The right to use the connection. The constructor waits for the right, at most until `end`.
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {

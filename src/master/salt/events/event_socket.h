@@ -34,8 +34,8 @@ struct SocketFile {
   bool operator==(const SocketFile&) const = default;
 };
 
-/// Returns the device and inode of the file at `path`. Returns absent for a missing file, and for an empty
-/// path (TCP).
+/// Returns the device and inode of the file at `path`. Returns std::nullopt for a missing file, and for an
+/// empty path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
 /// Returns whether another file has replaced the file `connected` at `path` since the connection was made.

@@ -134,8 +134,8 @@ void Registry::not_joined(ErrorKind why) {
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      // A job whose kept events `replay` still passes on is left out. `replay` itself reports the loss to the
-      // listener of this job.
+      // The loop leaves out a job whose kept events `replay` still passes on. `replay` itself reports the
+      // loss to the listener of such a job.
       if (!job->replaying) affected.push_back(job);
     }
   }

@@ -36,8 +36,8 @@ struct PackedValue {
   [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
 };
 
-/// Returns the size of the value at the start of `bytes`, or absent for an incomplete value. Allocates no
-/// memory. Fails with `internal` for malformed or too deeply nested msgpack.
+/// Returns the size of the value at the start of `bytes`, or std::nullopt for an incomplete value. Allocates
+/// no memory. Fails with `internal` for malformed or too deeply nested msgpack.
 [[nodiscard]] Result<std::optional<std::size_t>> whole_value(std::string_view bytes);
 
 /// Returns a type's name with its article for messages, such as `a str`.
@@ -97,7 +97,7 @@ class Redactor {
   /// least 1.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
-  /// Returns the replacement for a text. Returns absent if the text is shown unchanged.
+  /// Returns the replacement for a text. Returns std::nullopt if the text is shown unchanged.
   [[nodiscard]] virtual std::optional<std::string> shown(std::string_view text) const = 0;
 };
 

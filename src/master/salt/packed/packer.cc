@@ -29,8 +29,8 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Reads an integer that is too large for a signed 64-bit integer. Returns absent for 20 or more digits,
-/// because Salt takes an integer of 20 digits for a job id.
+/// Reads an integer that is too large for a signed 64-bit integer. Returns std::nullopt for 20 or more
+/// digits, because Salt takes an integer of 20 digits for a job id.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }

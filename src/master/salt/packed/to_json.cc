@@ -18,8 +18,8 @@ namespace {
 constexpr int kDate = 78;
 constexpr int kConstant = 79;
 
-/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Returns absent for any
-/// other text.
+/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Returns std::nullopt for
+/// any other text.
 std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;

@@ -30,8 +30,8 @@ std::size_t class_limit(PriorityClass priority, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
   const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
-  // The limit for each of the classes wheel, wheel_async and login. It leaves a place to the other two
-  // classes, if several slow requests may run.
+  // The limit for each of the classes wheel, wheel_async and login. This limit leaves a place to the other
+  // two classes, if several slow requests may run.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (priority) {
     case PriorityClass::publish:
