@@ -205,8 +205,8 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Counts the bytes of new jobs in a database in memory, and checks its size often, because it can exceed
-  /// its limit within a second.
+  /// Counts the bytes of new jobs. A database in memory can exceed its limit within a second, so its size is
+  /// checked often.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;

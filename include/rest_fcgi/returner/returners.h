@@ -23,8 +23,8 @@
 namespace rest_fcgi::returner {
 
 /// Asks an etcd cluster whether it has the API version that `etcd.require_v2` selects. If the API is missing
-/// or a TLS file cannot be read, returns a message that says what to do. Returns absent in all other cases,
-/// for example if etcd is not used or no member answers in time.
+/// or a TLS file cannot be read, returns a message that says what to do. Returns std::nullopt in all other
+/// cases, for example if etcd is not used or no member answers in time.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
 /// Asks the etcd cluster that stores tokens (`eauth_tokens: etcd`) whether it has API v3. Returns a message

@@ -50,7 +50,7 @@ class EtcdLayout {
 };
 
 /// The minion and the field name in the key of one field of a return. `field_in` expects the key without the
-/// job's folder in front, and returns absent for a key of another form.
+/// job's folder in front, and returns std::nullopt for a key of another form.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
@@ -81,8 +81,8 @@ struct JobFacts {
 /// puts `metadata` into `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// Reads a job's load. The text can also be a minion's return, because a Salt master may write a return under
-/// the key of the load. Missing members get Salt's defaults. Returns absent if `text` is not a JSON object.
+/// Reads a job's load, or a minion's return, because a Salt master may write a return under the key of the
+/// load. Missing members get Salt's defaults. Returns std::nullopt if `text` is no JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
 /// Makes a load for a job of which etcd has returns but no load, as after `salt --return etcd`. `fun` and
@@ -90,7 +90,7 @@ struct JobFacts {
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 
-/// Returns the load in `text` with additional minions. Returns absent if `text` is not a JSON object.
+/// Returns the load in `text` with additional minions. Returns std::nullopt if `text` is not a JSON object.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);
 

@@ -89,7 +89,7 @@ class EtcdStore {
 };
 
 /// Returns the load of a job. If etcd has no load, makes a load from the first return of the job with
-/// `load_of_return`. Returns absent if etcd has neither a load nor a return.
+/// `load_of_return`. Returns std::nullopt if etcd has neither a load nor a return.
 [[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
                                                                   const std::string& jid);
 
