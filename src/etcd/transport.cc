@@ -69,8 +69,8 @@ Result<void> check_files(const Options& options) {
 
 }  // namespace
 
-/// One request and its reply on a libcurl handle. The destructor resets the handle, so that it can be used
-/// again, but keeps its open connections. The handle, `options` and the texts of `request` must outlive the
+/// One request and its reply on a libcurl handle. The destructor resets the handle for the next Transfer and
+/// keeps the handle's open connections. The handle, `options` and the texts of `request` must outlive the
 /// Transfer. A Transfer is not thread-safe.
 class Transfer {
  public:
