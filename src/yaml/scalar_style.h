@@ -8,8 +8,8 @@ namespace rest_fcgi::yaml {
 
 enum class Style { plain, single_quoted, double_quoted };
 
-/// The properties of a text by which PyYAML's emitter decides whether it needs quotes (analyze_scalar in
-/// yaml/emitter.py).
+/// The properties of a text by which PyYAML's emitter decides whether the text needs quotes (analyze_scalar
+/// in yaml/emitter.py).
 struct ScalarLook {
   bool multiline = false;
   bool may_be_plain = true;  ///< Whether the text, judged by its characters, needs no quotes in block style.
