@@ -175,7 +175,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    // The return of a runner names no minion. It counts for the minion `master`.
+    // The return of a runner names no minion. Such a return counts for the minion `master`.
     on_return(minion.empty() ? "master" : minion, fun, data);
   }
 }
