@@ -117,7 +117,7 @@ class LoginGuard {
   std::atomic<std::size_t> kept_ = 0;  // `kept_` is the number of threads that logins occupy.
   // `delayed_` is the number of threads that sleep before they answer a failed login.
   std::atomic<std::size_t> delayed_ = 0;
-  // The number of failures that the store could not count, because it could not be written.
+  // The number of failures that are not in the store, because the store could not be written.
   std::atomic<unsigned> uncounted_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;

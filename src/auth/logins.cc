@@ -265,9 +265,9 @@ void GuardedLogins::make_room(SteadyTime now) {
   if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-/// Checks the credentials and gives the outcome to the threads that wait for it, even after an exception.
-/// Stores the grant and removes the running check from `flights_` under one lock. Each other thread therefore
-/// finds either the grant or the running check.
+/// Checks the credentials and gives the outcome to the threads that wait for this check, even after an
+/// exception. Stores the grant and removes the running check from `flights_` under one lock. Each other
+/// thread therefore finds either the grant or the running check.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {

@@ -59,7 +59,7 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
-  // crypt_data has 32 KiB. It is on the heap, because the threads that handle requests have small stacks.
+  // crypt_data has 32 KiB, and threads that handle requests have small stacks, so it is on the heap.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
   // For an unknown hash method, libxcrypt returns `*0` or `*1`, which must not match a stored text.

@@ -52,8 +52,8 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the `Waiter::round` of a new thread: one more than that of the last waiting thread of its network,
-/// or `round_` if no thread of its network waits.
+/// Returns the `Waiter::round` of a new thread. It is one more than the round of the last waiting thread of
+/// the same network, or `round_` if no thread of this network waits.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {

@@ -199,8 +199,8 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   return command_line;
 }
 
-/// The largest line or token file that is read, in bytes. It is larger than the longest password (1024
-/// bytes). The login therefore refuses a password that is too long, with its own message.
+/// The largest size in bytes of a line or token file. This limit is above the longest password (1024 bytes),
+/// so that the login refuses a password that is too long, with its own message.
 constexpr std::size_t kLongestLine = 4096;
 
 /// Turns off the echo of the terminal, and turns it on in the destructor. Ignores Ctrl-C in this time,

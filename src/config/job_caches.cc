@@ -32,8 +32,7 @@ std::string_view job_cache(std::string_view name) {
 }
 
 /// Reads the names of the job caches. Returns whether the configuration chooses SQLite explicitly.
-/// `master_job_cache: local_cache` also means SQLite, but is no explicit choice, because it is Salt's
-/// default.
+/// `local_cache`, the default of `master_job_cache`, also means SQLite, but is not an explicit choice.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);

@@ -60,8 +60,8 @@ class RuleReader {
     return parts;
   }
 
-  /// Reads the functions of a rule. An empty list is a mistake: in a scope such as `@runner` it would allow
-  /// all functions.
+  /// Reads the functions of a rule. An empty list is a mistake, because in a scope such as `@runner` an empty
+  /// list would allow all functions.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });

@@ -114,7 +114,7 @@ Result<Node> read_map(const std::string& path) {
   // An empty file, or a file with only comments, counts as an empty map.
   if (root->is(Kind::null)) root->kind = Kind::map;
   if (!root->is(Kind::map)) {
-    // The message does not show the value. The value may be a secret that the user wrote without its key.
+    // The message does not show the value, because the value may be a secret whose key the user forgot.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }

@@ -148,8 +148,8 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Returns the folder of the event bus. If its path is too long, the folder is in `cachedir`, as in Salt's
-/// `apply_master_config`.
+/// Returns the folder of the event bus. If `sock_dir` is much longer than `cachedir`, returns a folder in
+/// `cachedir`, as Salt's `apply_master_config` does.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
   const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");

@@ -25,8 +25,8 @@ constexpr std::string_view kNoCertificate =
     "found no certificate, expected certificates in PEM form: one file, or a folder with files *.pem, *.crt "
     "or *.cer";
 
-/// Returns whether `name` is the name of a certificate file. It ends with `.pem`, `.crt` or `.cer`, or is a
-/// name from `openssl rehash` such as `1a2b3c4d.0`.
+/// Returns whether `name` is the name of a certificate file. Such a name ends with `.pem`, `.crt` or `.cer`,
+/// or is made by `openssl rehash`, such as `1a2b3c4d.0`.
 bool is_certificate_name(std::string_view name) {
   if (name.starts_with('.')) return false;
   for (const std::string_view ending : {".pem", ".crt", ".cer"}) {

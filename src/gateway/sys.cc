@@ -50,7 +50,7 @@ void harden_process() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // Ignores SIGPIPE, because otherwise a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // OpenSSL must not clean up at exit, because detached threads may still use it.
+  // OpenSSL must not clean up at exit, because detached threads may still use OpenSSL.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 

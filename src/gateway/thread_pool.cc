@@ -143,8 +143,8 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped after an exception");
     }
   }
-  // Posts an empty task to wake the thread that now runs the loop. This thread has left operations in the
-  // loop, and the other thread continues these operations.
+  // Posts an empty task to wake the thread that now runs the loop. The present thread has left operations in
+  // the loop, and the other thread continues these operations.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }

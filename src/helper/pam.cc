@@ -91,8 +91,8 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Does nothing. PAM calls this function in place of its own delay after a failed login. rest_fcgi delays the
-/// answer itself.
+/// Does nothing. PAM calls this function after a failed login instead of waiting. rest_fcgi delays the answer
+/// itself.
 void no_delay(int, unsigned, void*) {}
 
 class Conversation {

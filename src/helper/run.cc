@@ -218,15 +218,15 @@ class Beginning {
 };
 
 /// The program and all processes that the program starts. If one of these processes ends before its child
-/// processes, rest_fcgi_run becomes their parent. REQUIRES: rest_fcgi_run has one thread and no other
-/// children.
+/// processes, rest_fcgi_run becomes the parent of the child processes. REQUIRES: rest_fcgi_run has one thread
+/// and no other children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
   /// Starts the program and reports its state to rest_fcgi. Waits until all processes have ended or cannot be
   /// ended. Ends the program at its time limit, when rest_fcgi_run gets SIGTERM, and when rest_fcgi closes
-  /// its end of the socket or shuts it down for writing.
+  /// its end of the socket or shuts down the socket for writing.
   void run(Streams streams);
 
  private:
@@ -308,7 +308,7 @@ void Job::wait_for_something() {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
   // rest_fcgi sends nothing after the StartOrder. An event on the socket therefore means that rest_fcgi
-  // closed its end of the socket or shut it down for writing.
+  // closed its end of the socket or shut down the socket for writing.
   if (waited[0].revents != 0) {
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);

@@ -39,7 +39,7 @@ struct FeedFormat {
 struct FormattedSetup {
   /// The reason why the user may not have the formatted view. Absent if the user may have the view.
   std::optional<std::string> refused{};
-  Json grains;  ///< A JSON object from minion id to grains. If it is null, the stream requests the grains.
+  Json grains;  ///< A JSON object from minion id to grains. If null, the stream requests the grains.
   CallMaster call;
 };
 

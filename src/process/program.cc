@@ -153,8 +153,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // The thread that requests the stop runs this callback. It calls shutdown(2) itself, because this process
-    // may end before `poll_once` returns.
+    // The thread that requests the stop runs this callback. The callback calls shutdown(2) itself, because
+    // this process may end before `poll_once` returns.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);

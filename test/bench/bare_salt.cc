@@ -7,7 +7,7 @@
 //   the number of jobs a second.
 // - bare_salt wait URI TARGET EVENT_SOCKET SECONDS: publishes one job at a time, waits for its return, and
 //   prints the median time in ms.
-#define MSGPACK_NO_BOOST  // Without this macro, msgpack-cxx needs Boost.
+#define MSGPACK_NO_BOOST  // With MSGPACK_NO_BOOST, msgpack-cxx needs no Boost.
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Benchmarks of the parser of lowstate lists, and of the conversion of minions' returns from msgpack to JSON.
 // The size of a benchmark is the number of input bytes.
-#define MSGPACK_NO_BOOST  // Without this macro, msgpack-cxx needs Boost.
+#define MSGPACK_NO_BOOST  // With MSGPACK_NO_BOOST, msgpack-cxx needs no Boost.
 
 #include <algorithm>
 #include <cstdlib>

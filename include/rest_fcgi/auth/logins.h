@@ -60,8 +60,8 @@ class LoginCounts {
 };
 
 /// Checks credentials with a back end or with a Salt master, limits password guesses, and remembers correct
-/// credentials. If several threads bring the same credentials, one thread checks them for all. Logins keeps
-/// keyed digests instead of passwords, and its memory is bounded. Logins is thread-safe.
+/// credentials. If several threads have the same credentials to check, one thread checks them for all. Logins
+/// keeps keyed digests instead of passwords, and its memory is bounded. Logins is thread-safe.
 class Logins {
  public:
   using Outcome = Result<std::shared_ptr<const Grant>>;

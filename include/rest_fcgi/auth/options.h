@@ -31,8 +31,8 @@ struct FunctionRule {
 };
 
 struct Rule {
-  /// Where the functions may run. For execution functions, a compound target of minions. Empty means any
-  /// minion. For functions of the master, `@runner`, `@wheel` or a module such as `@jobs`.
+  /// The place where the functions may run: a compound target of minions, or an empty text for any minion.
+  /// Runners and wheels have the scope `@runner`, `@wheel` or a module such as `@jobs`.
   std::string scope;
   /// The allowed functions. If `scope` begins with `@`, an empty list allows all functions of the scope.
   std::vector<FunctionRule> functions;
@@ -66,8 +66,8 @@ struct LoginGuardOptions {
   std::size_t threads = 1024;
   /// How many threads at a time may delay the reply to a failed login.
   std::size_t max_delayed = 64;
-  /// How many threads at a time may wait for the end of other logins of the same user or address. Also how
-  /// many further threads may wait for their turn to compute a password's hash.
+  /// How many threads at a time may wait for the end of other logins of the same user or address. As many
+  /// further threads may wait for their turn to compute a password's hash.
   std::size_t max_queued = 512;
 };
 

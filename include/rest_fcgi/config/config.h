@@ -92,7 +92,7 @@ struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< These are the options of rest_wsgi. The other modules have a copy of `common`.
+  netapi::Options netapi;  ///< The options of rest_wsgi. The other modules have a copy in `common`.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
@@ -123,11 +123,11 @@ struct Settings {
 /// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
-/// Returns the error. If its message begins with a configuration key, puts `FILE:LINE` in front.
+/// Returns the error. If it begins with a configuration key, puts the key's `FILE:LINE` in front.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
-/// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store reports the
-/// failure when it opens its file.
+/// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store then cannot
+/// open its file and reports this failure.
 void make_cachedir(const Settings& settings);
 
 /// Adds a warning about a rule of `external_auth` that only a real master understands. `mistake` is
@@ -184,8 +184,8 @@ Result<void> write_first_setup(const FirstSetup& setup);
 /// configuration, if there is no port, or if the port has TLS, because its certificate's name is unknown.
 [[nodiscard]] Result<std::string> local_events_url(const Settings& settings);
 
-/// Writes one line to standard output. Does not use stdio, because its buffers are not wiped. Returns false
-/// after a failure.
+/// Writes one line to standard output. Does not use stdio, because the buffers of stdio are not wiped.
+/// Returns false after a failure.
 [[nodiscard]] bool print_secret(const Secret& secret);
 
 }  // namespace rest_fcgi::config

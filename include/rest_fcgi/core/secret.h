@@ -35,7 +35,7 @@ struct WipingAllocator {
 };
 
 /// Bytes that may contain a secret. A std::vector keeps all bytes in memory that the allocator wipes. A
-/// std::string does not, because it stores short texts inside the object.
+/// std::string would keep short texts inside the object, which no allocator wipes.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
 /// Appends bytes without memcpy(3), which leaves copies in vector registers. REQUIRES: `bytes` is not a part

@@ -58,8 +58,8 @@ class Gateway {
   [[nodiscard]] virtual Statistics statistics() const = 0;
 
   /// Answers requests until SIGTERM, SIGINT or SIGUSR1 (Apache's signal). On SIGHUP, calls `reload` and uses
-  /// the new applications. Before it returns, waits for running requests, at most for `shutdown_timeout`.
-  /// Errors: internal, if no thread can be started. REQUIRES: `harden_process` was called.
+  /// the new applications. At the end, waits for running requests, at most for `shutdown_timeout`. Errors:
+  /// internal, if no thread can be started. REQUIRES: `harden_process` was called.
   virtual Result<Ended> serve(Applications applications, const Reload& reload) = 0;
 };
 

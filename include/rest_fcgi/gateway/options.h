@@ -50,7 +50,7 @@ struct HttpOptions {
 
 struct Options {
   /// The address for FastCGI: `unix:PATH`, `tcp:HOST:PORT`, or `fd:0` for file descriptor 0. An empty text
-  /// means `fd:0` if descriptor 0 is a listening socket, and no FastCGI if it is not.
+  /// means `fd:0` if descriptor 0 is a listening socket, and otherwise no FastCGI.
   std::string listen;
   mode_t socket_mode = 0660;
   std::string socket_owner;   ///< `socket_owner` is the owner of the unix socket. Empty for no change.

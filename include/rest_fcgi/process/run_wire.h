@@ -39,8 +39,8 @@ struct StartOrder {
 /// The protocol between rest_fcgi and rest_fcgi_run over a stream socket. One connection is for one program.
 /// rest_fcgi sends a length in 4 bytes and then a StartOrder of this length. The first byte carries the
 /// program's three standard descriptors (SCM_RIGHTS). rest_fcgi_run sends replies. When rest_fcgi closes its
-/// end of the socket or shuts it down for writing, rest_fcgi_run ends all processes of the program. Numbers
-/// are in host byte order.
+/// end of the socket or shuts down the socket for writing, rest_fcgi_run ends all processes of the program.
+/// Numbers are in host byte order.
 namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;

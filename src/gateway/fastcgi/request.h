@@ -21,8 +21,8 @@ namespace rest_fcgi::gateway {
 /// Initializes libfcgi. Restores the signal handlers that libfcgi replaces. Errors: internal. Thread-safe.
 Result<void> init_libfcgi();
 
-/// The limits of a request's body. The server reads a refused body, too, because the web server reads the
-/// reply only after it has sent the body.
+/// The limits of a request's body. The server also reads a refused body, because the web server sends the
+/// whole body before it reads the reply.
 struct BodyLimits {
   std::size_t max_size = 0;              ///< A body of more bytes than `max_size` gives the error too_large.
   std::size_t max_discarded = 8u << 20;  ///< `max_discarded` bytes of a refused body are read at most.

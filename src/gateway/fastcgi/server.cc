@@ -120,7 +120,7 @@ UniqueFd FastCgiServer::refuse(UniqueFd connection) {
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     if (!request.receive(environ)) return {};
-    // The web server reads the reply only after it has sent the body, so the body is read before the reply.
+    // The web server sends the whole body before it reads the reply, so the body is read first.
     if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
     const ThreadLimits& limits = shared_.pool.limits();
     environ.body =

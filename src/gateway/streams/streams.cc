@@ -150,7 +150,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  // The cancel of `news` resumes the listeners. This task runs after all of them and measures their time.
+  // The cancel of `news` resumes the listeners. This task runs after the listeners and measures their time.
   asio::post(loop_->context, [this, begun] {
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
