@@ -71,7 +71,7 @@ struct Return {
   std::string out;  ///< `out` is the name of Salt's outputter for the return, or empty.
   /// `retcodes` are the return codes of the functions of a compound call. `retcode` is the worst of them.
   std::optional<Json> retcodes{};
-  std::optional<Json> event{};  ///< The whole data of the event. Set for a `raw` call with a real master.
+  std::optional<Json> event{};  ///< `event` is the whole event's data, for a `raw` call with a real master.
 };
 
 /// Tells the Addressee that syndics passed a job on to the minions below them. The Addressee then expects
@@ -126,7 +126,7 @@ struct Job {
   std::vector<std::string> missing;  ///< `missing` are the ids in a list target that no minion has.
   /// `returned` has known returns of the first `minions`. The Addressee does not get these returns.
   std::vector<Return> returned{};
-  /// Delays the start of the job until the client knows the jid. Set only by `publish_async`.
+  /// `gate` delays the start of the job until the client knows the jid. Only `publish_async` sets `gate`.
   StartGate gate{};
 };
 

@@ -121,7 +121,7 @@ struct Work {
   std::shared_ptr<Jobs> jobs;
   Jobs::ExtraReturners extra;
   std::shared_ptr<const LocalJob> job;
-  LocalCaller::Addressee returns;  ///< The receiver of the returns. Null for an asynchronous job.
+  LocalCaller::Addressee returns;  ///< `returns` receives the returns. Null for an asynchronous job.
   std::shared_ptr<RunningJob> running{};
 
   /// Saves a return before its delivery, so that the caller can find it in the job cache.

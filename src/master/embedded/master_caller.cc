@@ -121,7 +121,7 @@ class MasterJob {
   const std::string name_;
   const std::string user_;
   const WallTime started_;
-  const MasterFunction* const function_;  // The function. Null if it is unknown.
+  const MasterFunction* const function_;  // `function_` is null for an unknown function.
   const std::shared_ptr<const lowstate::MasterArguments> arguments_;
   std::string jid_;
 };

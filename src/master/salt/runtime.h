@@ -43,7 +43,7 @@ class LiveRuntime final : public Runtime {
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
-  std::unique_ptr<EventBus> bus_;  // The event bus. `bus_mutex_` guards it.
+  std::unique_ptr<EventBus> bus_;  // `bus_mutex_` guards the event bus.
   EventPusher pusher_;
   master::JidSource jids_;
   // The threads of asynchronous wheels use the other members, so `workers_` is destroyed before them.

@@ -37,7 +37,7 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder);
 
 /// Values that show whether the host is a virtual machine or a container.
 struct VirtualSigns {
-  /// The container's name that systemd or a container manager stored. May be empty.
+  /// The container's name that systemd or a container manager stored, or an empty text.
   std::string container;
   std::string dmi;          ///< `dmi` has the vendor and product in the firmware.
   bool hypervisor = false;  ///< `hypervisor` says whether the processor has the flag `hypervisor`.

@@ -76,7 +76,7 @@ class RunningJob {
  private:
   enum class State : unsigned char { running, claimed, finished };
   struct Call {
-    State state = State::running;  ///< The state of the call. `mutex_` guards this member.
+    State state = State::running;  ///< `mutex_` guards the state of the call.
     std::stop_source stop;
   };
 
@@ -85,7 +85,7 @@ class RunningJob {
   const Interrupt interrupt_;
   mutable std::mutex mutex_;
   std::vector<Call> calls_;
-  std::size_t unfinished_;  // The number of unfinished calls. `mutex_` guards it.
+  std::size_t unfinished_;  // `unfinished_` counts the unfinished calls. `mutex_` guards it.
 };
 
 /// Makes job ids, saves loads and returns in the job cache, and keeps the running jobs of this process. The

@@ -172,7 +172,7 @@ Reply grains_ls(const Call& call) {
   return Returned{written_json([&names](JsonWriter& writer) { write_strings(writer, names); })};
 }
 
-/// Merges `base` and `value` if both are maps or both are lists. Otherwise returns `value`.
+/// Merges `base` and `value` if both are maps or both are lists. In all other cases, returns `value`.
 Json merged(const JsonValue& base, const JsonValue& value, bool merge_lists) {
   const bool are_alike = value.kind() == base.kind();
   if (are_alike && base.is(JsonValue::Kind::object)) {

@@ -58,7 +58,7 @@ class GeneratedKeys {
 
  private:
   mutable std::mutex mutex_;
-  Keys keys_;  // The generated keys. `mutex_` guards them.
+  Keys keys_;  // `mutex_` guards the generated keys.
 };
 
 /// The data of one configuration that runners and wheels use. The data may outlive the master that made it.

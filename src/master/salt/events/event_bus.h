@@ -65,7 +65,7 @@ class EventBus {
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
   std::optional<SocketFile>
-      file_;  // Device and inode of the socket file that the bus is connected to. Guarded by `file_mutex_`.
+      file_;  // `file_` identifies the socket's file of the connection. `file_mutex_` guards it.
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

@@ -78,7 +78,7 @@ class EarlyEvents {
       by_job_;  // The key is the job id and the event number. Borrows the job ids from `events_`.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
-  // Events up to this number count as dropped for every job. Set when too many jobs
+  // Events up to the number `all_lost_` count as dropped for every job. The number grows when too many jobs
   // have lost events to record the loss of each job.
   std::uint64_t all_lost_ = 0;
 };
@@ -165,7 +165,7 @@ class Registry {
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // Notified when `joined_`, `closed_` or `waiting_` changes.
+  std::condition_variable changed_;  // `changed_` reports changes of `joined_`, `closed_` and `waiting_`.
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
       jobs_;  // `mutex_` guards `jobs_` and all members after it.
   // `claimed_` has the job ids that callers chose for jobs that have no listener yet.

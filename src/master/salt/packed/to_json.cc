@@ -140,7 +140,7 @@ class JsonVisitor : public BoundedVisitor {
   bool close();
 
   JsonWriter out_;
-  const Redactor* const redactor_;  // The redactor. Null shows everything.
+  const Redactor* const redactor_;  // A null `redactor_` shows everything.
   bool at_key_ = false;
   Verdict next_ = Verdict::look_inside;  ///< `next_` is the verdict about the next value.
   /// `inside_` is the verdict about all values inside the array or map at the depth `since_`.

@@ -125,7 +125,7 @@ class FairQueue {
   const std::size_t max_waiting_;
   const std::size_t slow_limit_;
   mutable std::mutex mutex_;
-  std::condition_variable left_;  ///< Notified when a request ends or stops waiting.
+  std::condition_variable left_;  ///< `left_` is notified when a request ends or stops waiting.
   std::array<ClassState, kPriorityClasses> classes_;
   std::size_t under_way_ = 0;
   std::size_t slow_under_way_ = 0;
