@@ -42,7 +42,7 @@ struct JobReturn {
 
 struct ReturnView {
   std::string_view minion;
-  std::string_view ret;  ///< The return as JSON text.
+  std::string_view ret;  ///< `ret` is the return as JSON text.
   int retcode = 0;
   bool success = true;
   std::string_view out;
@@ -55,7 +55,7 @@ struct ReturnView {
   return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
 }
 
-/// How safe a stored load is when `save_load` has returned.
+/// `Durability` says how safe a stored load is when `save_load` has returned.
 enum class Durability {
   committed,  ///< `committed` loads survive the end of the process.
   durable,    ///< `durable` loads survive the end of the process and a power cut.

@@ -34,7 +34,7 @@ constexpr milliseconds kSlice{200};  // Every `kSlice`, the watch checks whether
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
 constexpr seconds kBeginTime{2};
-// How long `start` waits for another thread that starts the watch. Also the pause after a failed start.
+// How long `start` waits for another thread that starts the watch, and repeats the error of a failed start.
 constexpr seconds kStartWait{1};
 constexpr seconds kLookUpTime{5};        // Reading the loads for one transaction takes at most `kLookUpTime`.
 constexpr seconds kListenEvery{20};      // Every `kListenEvery`, the process writes its listener key again.
@@ -382,7 +382,7 @@ class EtcdWatch : public Watch {
   // uses these members.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;  // Why the watch lost changes. Empty if it lost no changes.
+  std::string lost_;  // `lost_` says why the watch lost changes. Empty without a loss.
   bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
