@@ -26,7 +26,7 @@ namespace rest_fcgi::etcd {
 /// The members of an etcd cluster, with what the client knows about each member. Members is thread-safe.
 class Members {
  public:
-  /// How long `choose` skips a failed member, unless all members failed.
+  /// `choose` skips a failed member for the time `kSkipped`, unless all members failed.
   static constexpr std::chrono::seconds kSkipped{3};
 
   explicit Members(const std::vector<std::string>& urls);
@@ -84,7 +84,7 @@ using Attempt = std::function<std::optional<Failure>(std::size_t member)>;
 
 struct Probed {
   std::string prefix;
-  /// The ID of the member's cluster. 0 if the member shows the ID only after a login.
+  /// The ID of the member's cluster. The ID is 0 if the member shows it only after a login.
   std::uint64_t cluster_id = 0;
 };
 

@@ -68,7 +68,7 @@ template <class Reply>
 
 struct Status {
   std::uint64_t cluster_id = 0;
-  std::uint64_t leader = 0;  ///< The leader's ID. 0 if the member sees no leader.
+  std::uint64_t leader = 0;  ///< `leader` is the leader's ID. 0 if the member sees no leader.
 };
 
 [[nodiscard]] Header read_header(const Fields& reply);

@@ -140,7 +140,7 @@ Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url) {
 Result<std::optional<NodeV2>> Client::get_v2(std::string_view key, bool recursive, Deadline deadline) {
   Result<std::string> path = v2_path(key);
   if (!path) return std::move(path).error();
-  // With `quorum`, the reply has the newest data. Without it, a member may answer with outdated data.
+  // With `quorum`, the reply has the newest data. Without `quorum`, a member may answer with outdated data.
   *path += recursive ? "?quorum=true&sorted=true&recursive=true" : "?quorum=true&sorted=true";
   Result<NodeV2> node = cluster_->call_v2({.method = HttpRequest::Method::get, .url = *std::move(path)},
                                           Effect::reads, deadline);

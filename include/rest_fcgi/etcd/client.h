@@ -30,7 +30,7 @@ struct KeyValue {
   std::string value;
   std::int64_t mod_revision = 0;
   std::int64_t version = 0;
-  std::int64_t lease = 0;  ///< The id of the key's lease. 0 if the key has no lease.
+  std::int64_t lease = 0;  ///< `lease` is the id of the key's lease. 0 if the key has no lease.
 };
 
 [[nodiscard]] std::string prefix_end(std::string_view prefix);
