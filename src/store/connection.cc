@@ -11,7 +11,7 @@
 namespace rest_fcgi::store {
 namespace {
 
-// How long a call waits for the database's lock if another process holds it, in milliseconds.
+// If another process holds the database's lock, a call waits at most this time in milliseconds.
 constexpr int kBusyTimeoutMs = 5000;
 
 struct Reset {

@@ -117,7 +117,7 @@ class Connection {
   void roll_back();
 
   std::unique_ptr<sqlite3, Close> handle_;
-  // The prepared statements by the address of their SQL text. They must be destroyed before `handle_`.
+  // Maps the addresses of SQL texts to prepared statements, which must be destroyed before `handle_`.
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 
