@@ -77,7 +77,7 @@ class Batch {
   std::size_t window_ = 1;
   /// For each minion that has returned, the time at which another minion may start (`batch_wait`).
   std::deque<SteadyTime> kept_places_;
-  /// Whether a minion of a call with `failhard` has failed or not returned. No further minion starts then.
+  /// Whether a minion failed or did not return in a call with `failhard`. Then no further minion starts.
   bool failed_ = false;
   Reply reply_;
 };

@@ -38,7 +38,7 @@ struct Timeouts {
   std::chrono::milliseconds timeout;  ///< After `timeout`, `find_job` asks minions about the job.
   /// `gather_job_timeout` is the time limit for the minions' answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
-  /// The time after the start of the job in which syndics may name minions. 0 without syndics.
+  /// `syndic_wait` is the time after a job's start in which syndics may name minions. 0 without syndics.
   std::chrono::milliseconds syndic_wait{0};
 };
 
@@ -98,7 +98,7 @@ class JobWait {
 /// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< The return. Null if the wait for the minion was given up.
+  const master::Return* ret;  ///< `ret` is the return. Null if the wait for the minion was given up.
   std::string_view jid;
 };
 

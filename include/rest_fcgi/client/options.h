@@ -16,7 +16,7 @@ struct Options {
   std::chrono::milliseconds timeout{5000};
   /// Salt's `gather_job_timeout`: the time limit for the answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout{10000};
-  /// Salt's `syndic_wait`: the time in which syndics name their minions. 0 without syndics.
+  /// Salt's `syndic_wait`: the time in which syndics name their minions. 0 if there are no syndics.
   std::chrono::milliseconds syndic_wait{0};
   /// Salt's `rest_timeout`: the time limit of a runner without its own `timeout`.
   std::chrono::milliseconds rest_timeout{300000};
