@@ -25,7 +25,7 @@ namespace rest_fcgi::engine {
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
   std::shared_ptr<auth::RevocationList> revocations;
-  /// The Recorder that stores jobs in job caches of this program. Null if only the master stores jobs.
+  /// The Recorder stores jobs in job caches of this program. It is null if only the master stores jobs.
   std::shared_ptr<recording::Recorder> recorder;
 };
 

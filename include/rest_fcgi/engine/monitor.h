@@ -34,7 +34,7 @@ class Monitor {
     health_.add(std::move(name), std::move(probe));
   }
 
-  /// Starts to count the jobs of `master`. Called once. REQUIRES: the gateway serves no request yet.
+  /// Starts to count the jobs of `master`. REQUIRES: no earlier call, and the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
   /// Returns an application that passes requests to `application` and counts them. The counters have the
