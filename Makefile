@@ -68,7 +68,7 @@ WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conve
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
 # Two warnings are off, because g++ 12 gives them wrongly if sanitizers are on (GCC bug 105562, and fences in Asio). The
-# sanitizer check `vptr` is off, because it opens a pipe. This fails in tests that use up all file descriptors.
+# sanitizer check `vptr` is off, because it cannot open its pipe in tests that use up all file descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
 # With `-z now` and `-fno-plt`, calls into libraries need no stubs. A ping then takes 6 % less CPU.

@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// The objects that the FastCGI and HTTP servers use. The pool's threads share their ownership, because a
+/// The objects that the FastCGI and HTTP servers use. The pool's threads also own these objects, because a
 /// thread inside a call of an application can outlive the gateway. Thread-safe.
 class Shared {
  public:
