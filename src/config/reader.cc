@@ -41,7 +41,7 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// Returns the boolean for a text such as `'True'` or `on`, in any case, or for the number 0 or 1.
+/// Returns the boolean for a text such as `'True'` or `on`, in upper or lower case, or for the number 0 or 1.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));

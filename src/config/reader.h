@@ -227,7 +227,7 @@ template <class Things>
   return names;
 }
 
-/// Returns the log level that Salt calls `name`, in any case.
+/// Returns the log level with Salt's name `name`, in upper or lower case.
 [[nodiscard]] std::optional<log::Level> level_of(std::string_view name);
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";

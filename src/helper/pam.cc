@@ -264,8 +264,8 @@ std::chrono::nanoseconds now() {
 /// passwords. All processes of rest_fcgi_pam with the same folder share the limit. Not thread-safe.
 class FailureRate {
  public:
-  /// Opens the file in `folder` in which the processes count. If the file cannot be used, this process counts
-  /// alone.
+  /// Opens the file in `folder` in which the processes count wrong passwords. If the file cannot be used,
+  /// this process counts alone.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;

@@ -467,7 +467,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // If one of the descriptors 0, 1 and 2 is closed, opens it.
+    fd = ::open("/dev/null", O_RDWR);  // Opens each of the descriptors 0, 1 and 2 that is closed.
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

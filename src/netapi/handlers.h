@@ -81,7 +81,7 @@ struct Call {
 [[nodiscard]] http::Response serve_static(RequestContext& context);
 [[nodiscard]] http::Response serve_app(RequestContext& context);
 [[nodiscard]] http::Response serve_favicon(RequestContext& context);
-/// Returns whether the response is the file of the option `app`.
+/// Returns whether the request gets the HTML file of the option `app`.
 [[nodiscard]] bool wants_app_page(const RequestContext& context);
 void warn_of_missing_files(const RestCherrypyOptions& options);
 

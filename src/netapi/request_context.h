@@ -104,7 +104,7 @@ struct App {
   std::unique_ptr<RequestCounters> counters;
 };
 
-/// One request. The objects of its references must outlive the request.
+/// One request. The objects to which its references point must outlive the request.
 struct RequestContext {
   const App& app;
   const http::Environ& environ;

@@ -50,8 +50,9 @@ struct CommandLine {
   std::string username;
   std::string fun;
   std::string tgt;
-  bool has_password_on_stdin = false;  ///< `--password-stdin` sets this member for `init`.
-  watch::Options watch;                ///< If `watch.url` is empty, the configuration has the address.
+  /// `has_password_on_stdin` makes `init` read the password from standard input.
+  bool has_password_on_stdin = false;
+  watch::Options watch;    ///< If `watch.url` is empty, the configuration has the address.
   std::string token_file;  ///< `token_file` has the token for `--watch`. If empty, SALTAPI_TOKEN has it.
 };
 
