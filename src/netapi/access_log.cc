@@ -17,8 +17,9 @@ using http::Environ;
 using http::Response;
 
 constexpr std::string_view kMask = "***";
-constexpr std::size_t kMaxShown = 2048;  // A header or URL is cut after this number of bytes.
-constexpr std::size_t kShortToken = 32;  // A token has 32 digits with Salt's `hash_type: md5`.
+constexpr std::size_t kMaxShown = 2048;  // `kMaxShown` limits a header or URL in a line, in bytes.
+// `kShortToken` is the length of a token with Salt's `hash_type: md5`.
+constexpr std::size_t kShortToken = 32;
 
 /// Returns the time as `06/Nov/1994:08:49:37 +0000`.
 std::string log_time(WallTime when) {

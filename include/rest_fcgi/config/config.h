@@ -52,7 +52,7 @@ struct CommandLine {
   std::string tgt;
   /// `has_password_on_stdin` makes `init` read the password from standard input.
   bool has_password_on_stdin = false;
-  watch::Options watch;    ///< If `watch.url` is empty, the configuration has the address.
+  watch::Options watch;    ///< If `watch.url` is empty, the configuration has the URL.
   std::string token_file;  ///< `token_file` has the token for `--watch`. If empty, SALTAPI_TOKEN has it.
 };
 

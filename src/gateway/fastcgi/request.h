@@ -25,7 +25,7 @@ Result<void> init_libfcgi();
 /// whole body before it reads the reply.
 struct BodyLimits {
   std::size_t max_size = 0;              ///< A body of more bytes than `max_size` gives the error too_large.
-  std::size_t max_discarded = 8u << 20;  ///< `max_discarded` bytes of a refused body are read at most.
+  std::size_t max_discarded = 8u << 20;  ///< At most `max_discarded` bytes of a refused body are read.
   std::chrono::milliseconds discard_time{0};  ///< `discard_time` limits the reading of a refused body.
 };
 

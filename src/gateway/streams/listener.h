@@ -54,7 +54,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// the caller then cancels this timer, which wakes the listener to send the keep-alive.
   bool sweep(SteadyTime now);
 
-  /// Closes the connection. This ends the listener's coroutines.
+  /// Closes the connection and so ends the listener's coroutines.
   void drop();
 
   [[nodiscard]] bool is_gone() const noexcept { return is_gone_; }
@@ -90,8 +90,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool is_keep_alive_due_ = false;
   /// The parts that were taken from the feed while a write was pending.
   std::vector<http::Feed::Part> backlog_;
-  std::optional<http::Feed::End> early_end_;  ///< The end that the feed reported while a write was pending.
-  std::optional<SteadyTime> deadline_;        ///< The time at which an ending connection is closed.
+  /// `early_end_` is an end that the feed reported during a write.
+  std::optional<http::Feed::End> early_end_;
+  std::optional<SteadyTime> deadline_;  ///< `deadline_` is when an ending connection is closed.
 };
 
 }  // namespace rest_fcgi::gateway
