@@ -22,9 +22,8 @@ using Key = KeyedDigest::Value;
 constexpr std::size_t kMaxEauth = 64;
 constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxPassword = 1024;
-constexpr std::size_t kMinToken = 32;  // `kMinToken` is the length of a token with Salt's `hash_type: md5`.
-// `kMaxToken` is the length of a token with Salt's `hash_type: sha512`.
-constexpr std::size_t kMaxToken = 128;
+constexpr std::size_t kMinToken = 32;   // `kMinToken` is a token's length with Salt's `hash_type: md5`.
+constexpr std::size_t kMaxToken = 128;  // `kMaxToken` is a token's length with Salt's `hash_type: sha512`.
 constexpr std::size_t kMaxRemembered = 4096;
 constexpr std::chrono::seconds kForOthers{5};
 constexpr std::chrono::hours kLongestWait{24};

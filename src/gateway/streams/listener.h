@@ -90,9 +90,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool is_keep_alive_due_ = false;
   /// The parts that were taken from the feed while a write was pending.
   std::vector<http::Feed::Part> backlog_;
-  /// `early_end_` is an end that the feed reported during a write.
-  std::optional<http::Feed::End> early_end_;
-  std::optional<SteadyTime> deadline_;  ///< `deadline_` is when an ending connection is closed.
+  std::optional<http::Feed::End> early_end_;  ///< `early_end_` is the feed's end, reported during a write.
+  std::optional<SteadyTime> deadline_;        ///< `deadline_` is when an ending connection is closed.
 };
 
 }  // namespace rest_fcgi::gateway
