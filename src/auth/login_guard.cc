@@ -54,8 +54,7 @@ void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time)
                       is_loopback ? kProxyHint : ""));
 }
 
-/// Returns the key of a failure counter. The key is a hash, because users sometimes type a password into the
-/// name field.
+/// Returns the key of a failure counter. The key is a hash, because users may type a password as their name.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
   return sha256_digits({what, kBorder, username, kBorder, network_of(remote)});

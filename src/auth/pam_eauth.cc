@@ -136,8 +136,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
 }
 
 constexpr std::chrono::seconds kCheckTimeout{5};
-// How long a good login is remembered. The time is short, because PAM does not report when a password
-// changes.
+// How long a good login is remembered. The time is short, because PAM does not report password changes.
 constexpr std::chrono::seconds kKeep{5};
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};

@@ -54,8 +54,7 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Returns whether `stored` is the crypt(3) hash of the password. The beginning of `stored` names the hash
-/// method.
+/// Returns whether `stored` is the crypt(3) hash of the password. The start of `stored` names the method.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');

@@ -156,8 +156,7 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Reports a mistake if `file_root` overlaps a trusted folder, because users of the API can write to
-/// `file_root`.
+/// Reports a mistake if `file_root` overlaps a trusted folder, because API users can write to `file_root`.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;

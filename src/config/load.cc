@@ -130,8 +130,7 @@ Settings read_settings(const Node& root, Findings& findings) {
   read_rest_fcgi(section, top, settings);
   if (settings.engine == Engine::embedded) warn_of_keys_of_masters(root, findings);
   note_etcd_returner(top, settings.returner.etcd);
-  // These keys of Salt resemble keys of this program. They are valid, so they get no warning about a spelling
-  // mistake.
+  // These keys of Salt resemble keys of this program. They are valid, so they cause no spelling warning.
   top.warn_of_near_keys({"fips_mode", "master_type", "pillar_opts", "render_dirs"});
   return settings;
 }

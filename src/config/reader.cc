@@ -224,8 +224,7 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // Refuses `off`, because Salt logs everything for the boolean `off`, but only errors for the text
-    // `"off"`.
+    // Refuses `off`, because Salt logs everything for the boolean `off`, but only errors for a text `"off"`.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }

@@ -30,8 +30,7 @@ class Acceptor {
 
   void start();
 
-  /// Accepts all waiting connections, unless other processes share the listening socket. Then closes the
-  /// socket.
+  /// Accepts all waiting connections, unless other processes share the socket. Then closes the socket.
   void stop();
 
  private:

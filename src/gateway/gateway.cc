@@ -153,8 +153,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);
   if (!ports) return std::move(ports).error();
-  // Opens the FastCGI socket last. When the file of this unix socket appears, the HTTP ports are already
-  // open.
+  // Opens the FastCGI socket last, so that the HTTP ports are open when this unix socket's file appears.
   auto fastcgi = open_fastcgi_socket(options, *sockets);
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();

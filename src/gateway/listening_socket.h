@@ -23,8 +23,7 @@ namespace rest_fcgi::gateway {
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 
-/// Opens a listening socket. Errors: configuration. The message has only the reason; the caller adds the
-/// address.
+/// Opens a listening socket. Errors: configuration. The message has only the reason, without the address.
 Result<UniqueFd> listen_on(const addrinfo& address);
 
 /// Moves the inherited listening socket `fd` to another descriptor, and opens /dev/null as `fd`. Makes the

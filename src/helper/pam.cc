@@ -91,8 +91,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Does nothing. PAM calls this function after a failed login instead of waiting. rest_fcgi delays the answer
-/// itself.
+/// Does nothing. PAM calls this function after a failed login instead of waiting. rest_fcgi itself waits.
 void no_delay(int, unsigned, void*) {}
 
 class Conversation {
@@ -220,8 +219,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
-  // In some services, a module such as pam_rootok accepts a login without a password. Such a service is
-  // refused.
+  // Refuses a service in which a module such as pam_rootok accepts a login without a password.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed,
             "authentication: no module of this PAM service asked for the password; choose another service",

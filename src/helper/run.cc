@@ -425,8 +425,7 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the length of the StartOrder from the socket, and the three descriptors that rest_fcgi sends with
-/// it.
+/// Reads the length of the StartOrder from the socket, and the three descriptors that rest_fcgi sends.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};

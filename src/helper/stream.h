@@ -33,8 +33,7 @@ namespace rest_fcgi::helper {
   return true;
 }
 
-/// Writes all bytes. Returns false if the bytes cannot be written, for example because the other end is
-/// closed.
+/// Writes all bytes. Returns false on failure, for example because the other end is closed.
 inline bool write_all(int fd, const char* from, std::size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, from, size);

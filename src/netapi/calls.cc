@@ -181,8 +181,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
   if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
   options.own = call.own;
-  // Checks the client's address only for calls without a session, because the check of a session includes the
-  // address.
+  // Checks the client's address only without a session, because the check of a session includes the address.
   if (context.app.options.api_acl && call.token.size() == 0) {
     options.check_address = [&](std::string_view user) {
       return context.app.acl.check(user, context.remote());

@@ -21,8 +21,7 @@ constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
-/// The number of events after which `EventFeed::take` returns, even if it has read no event that the client
-/// gets.
+/// The number of events after which `EventFeed::take` returns, even if the client gets none of these events.
 constexpr std::size_t kMaxEventsPerTurn = 256;
 
 constexpr std::string_view kReady = "websocket client ready";

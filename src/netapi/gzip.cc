@@ -40,8 +40,7 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-/// Returns the compressed text. Returns std::nullopt if the compressed text is not shorter. Does not change
-/// `text`.
+/// Returns the compressed text, or std::nullopt if this text is not shorter. Does not change `text`.
 std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=

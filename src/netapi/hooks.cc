@@ -42,7 +42,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   for (const auto& [name, value] : environ.all()) {
     const bool is_secret = std::find(kSecret.begin(), kSecret.end(), name) != kSecret.end();
     const bool is_shadowed = environ.get(name).data() != value.data();
-    // Skips these three headers of the client, because the event has values of the connection under the same
+    // Skips these three headers of the client, because the event has the connection's values under these
     // names.
     const bool is_ours =
         name == "HTTP_REMOTE_ADDR" || name == "HTTP_CONTENT_TYPE" || name == "HTTP_CONTENT_LENGTH";

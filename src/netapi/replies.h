@@ -23,8 +23,7 @@ struct ErrorRow {
   bool confidential = false;  ///< With `confidential`, the caller gets only a reference to the log message.
 };
 
-/// Returns the row for a kind of error from the table of errors. This table has the HTTP statuses of all
-/// errors.
+/// Returns the row for a kind of error from the table of errors, which has the HTTP statuses of all errors.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
 /// A chunk that ran, with its results. In a list of these objects, only the last chunk can have failed.

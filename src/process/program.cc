@@ -67,8 +67,7 @@ bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // The program may run as another user and may open its pipe again as /dev/stdout, so every user may open
-  // the pipe.
+  // The program may run as another user and may open /dev/stdout, so every user may open this pipe.
   return ::fchmod(ends[0], 0666) == 0;
 }
 

@@ -56,7 +56,7 @@ class Authenticator {
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
                                               std::optional<std::chrono::milliseconds> life = {});
 
-  /// Returns a valid token with its user. Errors: authentication, if the token is unknown or expired;
+  /// Returns a valid token with its user. Errors: authentication, for an unknown or expired token;
   /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 

@@ -30,8 +30,7 @@ struct Grant {
   std::string name;
   std::string eauth;
   std::vector<std::string> groups{};
-  /// A token of the Salt master. Later calls use this token instead of the credentials. Empty if there is no
-  /// such token.
+  /// A token of the Salt master, or empty. Later calls use this token instead of the credentials.
   Secret token{};
   WallTime expire = WallTime::max();  ///< `expire` is when the token expires, by the master's clock.
   WallTime start{};                   ///< `start` is when the token was made, by the master's clock.
@@ -90,8 +89,7 @@ class Logins {
   [[nodiscard]] virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                                       std::string_view stamp = {}) = 0;
 
-  /// Checks a password as `login` does, but calls `check` every time. Each login therefore gets a token of
-  /// its own.
+  /// Checks a password as `login` does, but always calls `check`. Each login therefore gets its own token.
   [[nodiscard]] virtual Outcome login_anew(const Credentials& credentials, const Check& check,
                                            SteadyTime deadline) = 0;
 

@@ -56,8 +56,7 @@ struct EauthOptions {
 
 /// The limits on password guesses. A failure is a login that counts as a wrong password.
 struct LoginGuardOptions {
-  /// The number of failures after which logins of a user from an address are refused. 0 turns off all limits
-  /// on guesses.
+  /// The number of failures after which logins of a user from an address are refused. 0 turns off all limits.
   unsigned tries = 10;
   /// The number of failures after which all logins from an address are refused.
   unsigned address_tries = 100;

@@ -78,8 +78,8 @@ class PasswordHashLimiter {
   Waiters waiters_;
 };
 
-/// Makes the limiter for the back end `file`. It allows as many concurrent checks as the host has cores, but
-/// at most 8.
+/// Makes the limiter for the back end `file`. It allows as many checks at a time as the host has cores, up to
+/// 8.
 [[nodiscard]] std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options);
 
 }  // namespace rest_fcgi::auth

@@ -11,7 +11,7 @@ namespace rest_fcgi {
 /// the sequence is malformed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept;
 
-/// Returns the offset of the first byte that is not valid UTF-8. Returns the size of `text` if all bytes are
+/// Returns the offset of the first byte that is not valid UTF-8, or the size of `text` if all bytes are
 /// valid.
 [[nodiscard]] std::size_t first_bad_byte(std::string_view text) noexcept;
 

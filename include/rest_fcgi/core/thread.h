@@ -15,8 +15,7 @@ namespace rest_fcgi {
 /// Stack size in bytes of threads for requests and jobs. A sanitizer needs a larger stack.
 extern const std::size_t kSmallStack;
 
-/// A thread that has all signals blocked. The destructor waits until the thread ends. A Thread is not
-/// thread-safe.
+/// A thread that blocks all signals. The destructor waits for the thread's end. A Thread is not thread-safe.
 class Thread {
  public:
   Thread() = default;

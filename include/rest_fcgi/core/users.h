@@ -28,8 +28,7 @@ struct Account {
 /// Returns the account of a user. Returns std::nullopt if the user does not exist.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
 
-/// Returns all groups of a user, including the primary group. Returns only the primary group if the lookup
-/// fails.
+/// Returns all groups of a user, including the primary group, or only this group if the lookup fails.
 [[nodiscard]] std::vector<gid_t> groups_of(const Account& account);
 
 /// Returns the sorted names of the user's groups. Returns no names if the user does not exist.

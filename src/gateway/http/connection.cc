@@ -65,8 +65,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  // Beast requires a Host header, but accepts any value. The parser has already checked the client's Host
-  // header.
+  // Beast requires a Host header, but accepts any value. The parser has already checked the header.
   request.set(field::host, "-");
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
