@@ -9,6 +9,7 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/core/role.hpp>
 #include <boost/beast/websocket/stream_fwd.hpp>
 #include <boost/beast/websocket/teardown.hpp>
@@ -25,7 +26,9 @@ class Link {
   using executor_type = Executor;
 
   explicit Link(Transport transport)
-      : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {}
+      : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {
+    transport_.socket().non_blocking(true);  // `write` tries to send without a wait.
+  }
 
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
@@ -51,15 +54,23 @@ class Link {
   template <class Buffers>
   Task<> write(Buffers buffers) {
     co_await wait_until_free();
-    const SteadyTime now = system_clock().steady();
+    const SteadyTime now = written_at_ = system_clock().steady();
+    boost::system::error_code error;
+    boost::beast::buffers_suffix<Buffers> rest(buffers);
+    // The kernel takes a small text at once, for less CPU than an asynchronous write. After a large text, the
+    // asynchronous write lets other streams run.
+    constexpr std::size_t kSmall = 16384;
+    if (transport_.tls() == nullptr && asio::buffer_size(buffers) <= kSmall) {
+      rest.consume(transport_.socket().write_some(buffers, error));
+      if (asio::buffer_size(rest) == 0) co_return;
+    }
     writing_ = Progress{now, now};
     const auto more = [this](const boost::system::error_code& failure, std::size_t written) -> std::size_t {
       if (written != writing_->bytes) *writing_ = {writing_->began_at, system_clock().steady(), written};
       constexpr std::size_t kAtOnce = 65536;
       return failure ? 0 : kAtOnce;
     };
-    boost::system::error_code error;
-    co_await asio::async_write(transport_, buffers, more, use_task_with(error));
+    co_await asio::async_write(transport_, rest, more, use_task_with(error));
     writing_.reset();
     written_at_ = system_clock().steady();
     freed_.cancel_one();
