@@ -56,7 +56,7 @@ po::options_description options() {
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
-       "revoke all tokens that a user has now, and exit; run it as the responder's user")  //
+       "revoke all tokens that a user has now, and exit; run it as rest_fcgi's user")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
@@ -128,17 +128,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Reads the options of `--watch`.
 Result<void> read_watch(const po::variables_map& values, CommandLine& command_line) {
-  if (values.count("watch") == 0) {
-    for (const char* option : {"tag", "json", "url", "token-file"}) {
-      if (values.count(option) != 0)
-        return mistake(
-            format("found --{0} without --watch, expected both: add --watch or remove --{0}", option));
-    }
-    return {};
-  }
-  command_line.action = CommandLine::Action::watch;
   watch::Options& options = command_line.watch;
   options.url = text_of(values, "url").value_or(variable("SALTAPI_URL"));
   options.tag = text_of(values, "tag").value_or("*");
@@ -147,37 +137,65 @@ Result<void> read_watch(const po::variables_map& values, CommandLine& command_li
   return {};
 }
 
-/// Sets the action of the command line. If the command line has options for several actions, the function
-/// uses the action that it checks last.
-Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
-  using Action = CommandLine::Action;
-  if (values.count("mk-token") != 0) {
-    command_line.action = Action::make_token;
-    if (auto read = read_user(values, "mk-token", false, command_line); !read) return read;
-  }
-  if (values.count("revoke") != 0) {
-    command_line.action = Action::revoke;
-    if (auto read = read_user(values, "revoke", true, command_line); !read) return read;
-  }
-  if (values.count("explain") != 0) {
-    command_line.action = Action::explain;
-    if (auto read = read_question(values, command_line); !read) return read;
-  }
-  if (values.count("health") != 0) command_line.action = Action::check_health;
-  if (auto read = read_watch(values, command_line); !read) return read;
-  if (values.count("init") != 0) {
-    command_line.action = Action::init;
-    command_line.username = text_of(values, "user").value_or("");
-    command_line.has_password_on_stdin = values.count("password-stdin") != 0;
-    if (values.count("config") == 0) command_line.config = kInitFile;
-  } else if (values.count("user") + values.count("password-stdin") != 0) {
-    return mistake("found --user or --password-stdin without --init, expected them only with --init");
-  }
-  if (values.count("check-salt") != 0) command_line.action = Action::check_salt;
-  if (values.count("check-config") != 0) command_line.action = Action::check_config;
-  if (values.count("version") != 0) command_line.action = Action::show_version;
-  if (values.count("help") != 0) command_line.action = Action::show_help;
+Result<void> read_init(const po::variables_map& values, CommandLine& command_line) {
+  command_line.username = text_of(values, "user").value_or("");
+  command_line.has_password_on_stdin = values.count("password-stdin") != 0;
+  if (values.count("config") == 0) command_line.config = kInitFile;
   return {};
+}
+
+Result<void> read_nothing(const po::variables_map& /*values*/, CommandLine& /*command_line*/) {
+  return {};
+}
+
+/// An option that chooses what the program does.
+struct ActionOption {
+  const char* name;
+  CommandLine::Action action;
+  Result<void> (*read)(const po::variables_map&, CommandLine&) = read_nothing;
+};
+
+constexpr ActionOption kActions[] = {
+    {"version", CommandLine::Action::show_version},
+    {"check-config", CommandLine::Action::check_config},
+    {"check-salt", CommandLine::Action::check_salt},
+    {"health", CommandLine::Action::check_health},
+    {"init", CommandLine::Action::init, read_init},
+    {"mk-token", CommandLine::Action::make_token,
+     [](const auto& values, auto& line) { return read_user(values, "mk-token", false, line); }},
+    {"revoke", CommandLine::Action::revoke,
+     [](const auto& values, auto& line) { return read_user(values, "revoke", true, line); }},
+    {"explain", CommandLine::Action::explain, read_question},
+    {"watch", CommandLine::Action::watch, read_watch},
+};
+
+/// Options that need another option, and this other option.
+constexpr std::pair<const char*, const char*> kNeeds[] = {
+    {"user", "init"},  {"password-stdin", "init"}, {"tag", "watch"},
+    {"json", "watch"}, {"url", "watch"},           {"token-file", "watch"},
+};
+
+Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
+  if (values.count("help") != 0) {
+    command_line.action = CommandLine::Action::show_help;
+    return {};
+  }
+  for (const auto& [option, needed] : kNeeds) {
+    if (values.count(option) == 0 || values.count(needed) != 0) continue;
+    return mistake(
+        format("found --{0} without --{1}, expected both: add --{1} or remove --{0}", option, needed));
+  }
+  const ActionOption* chosen = nullptr;
+  for (const ActionOption& option : kActions) {
+    if (values.count(option.name) == 0) continue;
+    if (chosen != nullptr) {
+      return mistake(format("found --{} and --{}, expected only one of them", chosen->name, option.name));
+    }
+    chosen = &option;
+  }
+  if (chosen == nullptr) return {};
+  command_line.action = chosen->action;
+  return chosen->read(values, command_line);
 }
 
 Result<CommandLine> command_line_of(const po::variables_map& values) {

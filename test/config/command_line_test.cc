@@ -134,6 +134,12 @@ TEST_CASE("the token of --watch is never empty") {
   check_message(read_token(command_line).error().message, "--watch: ", {"/token", "an empty line"});
 }
 
+TEST_CASE("only one option chooses what the program does, and --help goes first") {
+  check_mistake({"--check-config", "--health"}, {"--check-config", "--health"});
+  check_mistake({"--mk-token", "file:alice", "--revoke", "alice"}, {"--mk-token", "--revoke"});
+  CHECK(parse({"--check-config", "--help", "--health"})->action == Action::show_help);
+}
+
 TEST_CASE("--explain takes a user, a function and a target") {
   const auto parsed = parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
   REQUIRE(parsed);
