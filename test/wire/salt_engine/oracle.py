@@ -6,7 +6,7 @@ import os
 
 from comparison import of_netapi, silent
 from support.netapi import Unanswered
-from support.salts import VECTORS
+from support.salts import SERIES, VECTORS
 
 LIVE = bool(os.environ.get("REST_FCGI_SALT_LIVE"))
 TIMES = 6
@@ -42,11 +42,12 @@ def settled(name, once, wanted=None):
 
 
 class Recording:
-    """The recorded answers of a series. A file has only the answers that differ from those of the series `like`."""
+    """The recorded answers of a series. Only the file of the first series has all answers. Each other file has the answers
+    that differ from those of the first series."""
 
-    def __init__(self, series, what="salt", asked=lambda row: shown(row.low), like=None):
+    def __init__(self, series, what="salt", asked=lambda row: shown(row.low)):
         self.path, self._asked = VECTORS / f"{what}-{series}.json", asked
-        self._shared = _rows_in(VECTORS / f"{what}-{like}.json") if like not in (None, series) else {}
+        self._shared = _rows_in(VECTORS / f"{what}-{SERIES[0]}.json") if series != SERIES[0] else {}
         self._rows = self._shared | _rows_in(self.path)
 
     def __getitem__(self, row):

@@ -25,10 +25,10 @@ class Row:
     path: str
     body: bytes = b""
     headers: dict = dataclasses.field(default_factory=dict)
-    who: str = ""  # user of the session, or empty for no session
-    main: bool = False  # CI runs the row against every release series
-    ours: tuple = ()  # intended difference from Salt: the status and a part of the text
-    alike: tuple = ()  # release series without the intended difference
+    who: str = ""  # `who` is the user of the session. Without a session it is empty.
+    main: bool = False  # A row with `main` runs against every release series in CI.
+    ours: tuple = ()  # `ours` is the intended difference from Salt: the status and a part of the text.
+    alike: tuple = ()  # `alike` names the release series without the intended difference.
 
     slow = False
 

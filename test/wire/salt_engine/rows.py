@@ -16,10 +16,10 @@ SOON = {"timeout": 3, "gather_job_timeout": 5}  # these rows wait for a minion t
 class Row:
     name: str
     low: dict
-    main: bool = False  # CI runs the row against every release series
+    main: bool = False  # A row with `main` runs against every release series in CI.
     slow: bool = False
-    ours: tuple = ()  # intended difference from Salt: the status and a part of the text
-    alike: tuple = ()  # release series without the intended difference
+    ours: tuple = ()  # `ours` is the intended difference from Salt: the status and a part of the text.
+    alike: tuple = ()  # `alike` names the release series without the intended difference.
 
 
 def user(name, **more):
@@ -35,12 +35,10 @@ def call(client, fun, cred=CRED, **more):
 
 
 TARGETS = [
-    ("glob", "ms-*"),
     ("glob", "ms-2.example.org"),
     ("list", ["ms-0", "ms-2.example.org"]),
     ("list", "ms-0,ms-1"),
     ("pcre", "ms-[01]"),
-    ("grain", "role:web"),
     ("grain", "place:city:L*"),
     ("grain_pcre", "role:(db|mail)"),
     ("pillar", "tier:w*"),
@@ -49,7 +47,6 @@ TARGETS = [
     ("compound", "G@role:web and not ms-1"),
     ("compound", ["L@ms-0,ms-1", "and", "P@rack:a"]),
     ("compound", "N@web or I@tier:db"),
-    ("nodegroup", "web"),
     ("nodegroup", "both"),
     ("nodegroup", "words"),
 ]
@@ -57,23 +54,16 @@ NOBODY = [
     ("glob", "nosuch*"),
     ("list", []),
     ("compound", "ms-0 and not G@role:web"),
-    ("compound", "ms-0 and or"),
     ("grain_pcre", "role:("),
 ]
 
 
 def rows_of_targets():
     for tgt_type, tgt in TARGETS:
-        main = tgt in ("ms-2.example.org", "role:web", "both", "tier:w*") or tgt_type == "compound"
+        main = tgt in ("ms-2.example.org", "place:city:L*", "both", "tier:w*") or tgt_type == "compound"
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type), main)
-    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # minions without cached data match
-        yield Row(
-            f"target ipcidr {tgt}",
-            local("test.ping", tgt, tgt_type="ipcidr", **SOON),
-            slow=True,
-            ours=NO_RESPONSE,
-            alike=("3008",),
-        )
+    without_data = local("test.ping", "127.0.0.1", tgt_type="ipcidr", **SOON)  # minions without cached data match
+    yield Row("target ipcidr 127.0.0.1", without_data, slow=True, ours=NO_RESPONSE, alike=("3008",))
     for tgt_type, tgt in NOBODY:
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type))
     yield Row("target nosuchtype", local("test.ping", tgt_type="nosuchtype"), ours=(400, "'tgt_type' is 'nosuchtype'"))
@@ -102,9 +92,6 @@ def rows_of_targets():
     )
     dead = local("test.ping", ["ms-0", DEAD], tgt_type="list", full_return=True, **SOON)
     yield Row("a dead minion, full_return", dead, True, slow=True, ours=NO_RESPONSE, alike=("3008",))
-    yield Row(
-        "nothing but a dead minion", local("test.ping", DEAD, **SOON), slow=True, ours=NO_RESPONSE, alike=("3008",)
-    )
 
 
 def rows_of_local():
@@ -142,15 +129,6 @@ def rows_of_arguments():
     yield Row(
         "arguments: a text instead of a list", local("test.arg", "ms-0", arg="abc"), ours=(200, '"args": ["abc"]')
     )
-    yield Row(
-        "arguments: a number instead of a list", local("test.arg", "ms-0", arg=5), ours=(200, '"args": [5]')
-    )
-    yield Row(
-        "arguments: a map instead of a list", local("test.arg", "ms-0", arg={"a": 1}), ours=(200, '"args": [{"a": 1}]')
-    )
-    yield Row(
-        "arguments: null instead of a list", local("test.arg", "ms-0", arg=None), ours=(200, '"args": []')
-    )
 
 
 def rows_of_returns():
@@ -173,8 +151,8 @@ def rows_of_async_and_batch():
     yield Row("local_async", local("test.ping", client="local_async"), True)
     yield Row("local_async, nobody matches", local("test.ping", "nosuch*", client="local_async"), True)
     yield Row("local_async, two functions", local(["test.ping", "test.echo"], arg=[[], ["a"]], client="local_async"))
-    for batch in (1, "1", "50%", "10%", 10):
-        yield Row(f"batch {batch!r}", local("test.ping", client="local_batch", batch=batch), batch in ("1", "50%"))
+    for batch in ("1", "50%"):
+        yield Row(f"batch {batch!r}", local("test.ping", client="local_batch", batch=batch), True)
     failing = {"client": "local_batch", "batch": 1, "arg": ["exit 3"], "failhard": True}
     yield Row("batch with failhard", local("cmd.run", **failing), True)
     yield Row("batch, raw", local("test.ping", client="local_batch", batch=2, raw=True), True)
@@ -270,22 +248,6 @@ def rows_of_credentials():
                 same = "no right" == name and client.startswith("local") or name == "nobody" and client == "local"
                 ours = () if same or silent or name in ("no credentials", "no eauth") else REFUSED
                 yield Row(f"{client}: {name}", {**cred, "client": client, **rest}, main, ours=ours)
-    yield Row(
-        "no user",
-        call("local", "test.ping", {"eauth": "sharedsecret", "password": SECRET}, tgt="ms-0"),
-        ours=REFUSED,
-    )
-    yield Row(
-        "no password",
-        call("local", "test.ping", {"eauth": "sharedsecret", "username": "admin"}, tgt="ms-0"),
-        ours=REFUSED,
-    )
-    yield Row("an empty token", call("local", "test.ping", {"token": ""}, tgt="ms-0"), ours=REFUSED)
-    yield Row(
-        "a null token beside a login",
-        call("local", "test.ping", user("admin", token=None), tgt="ms-0"),
-        ours=(200, '"ms-0": true'),
-    )
     both = user("admin", token="0" * 64)
     yield Row("an unknown token beside a login", call("local", "test.ping", both, tgt="ms-0"), ours=REFUSED)
     yield Row("sharedsecret", local("test.ping", cred=user("admin")), True)
@@ -309,12 +271,7 @@ def rows_of_chunks():
     yield Row("a client that is not there", call("foo", "test.ping"), True)
     yield Row("no client", {**CRED, "fun": "test.ping", "tgt": "ms-0"})
     yield Row("no fun", {**CRED, "client": "local", "tgt": "ms-0"}, ours=(400, "'fun' is missing"))
-    yield Row("no tgt", {**CRED, "client": "local", "fun": "test.ping"}, ours=(400, "'tgt' is missing"))
-    yield Row("runner without fun", {**CRED, "client": "runner"}, ours=(400, "'fun' is missing"))
-    yield Row("wheel without fun", {**CRED, "client": "wheel"}, ours=(400, "'fun' is missing"))
     yield Row("fun is a number", local(5, "ms-0"), ours=(400, "'fun' must be the name of a function"))
-    yield Row("fun is empty", local("", "ms-0", **SOON), slow=True, ours=(400, "'fun' is empty"))
-    yield Row("tgt is a number", local("test.ping", 5), ours=(400, "'tgt' must be a string or a list of strings"))
     yield Row("tgt is a list of a glob", local("test.ping", ["ms-0"]), ours=(400, "needs 'tgt_type'"))
 
 
