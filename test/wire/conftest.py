@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the wire tests. The tests start the real binary and a real nginx on loopback.
 
-REST_FCGI_BINARY=PATH selects another binary. With REST_FCGI_URL=http://127.0.0.1:8080 some tests use a running daemon.
-The running daemon needs the configuration of support/daemon.py."""
+REST_FCGI_BINARY=PATH selects another binary."""
 
 import contextlib
-import os
 import shutil
-import urllib.parse
 
 import pytest
 
 from support import browser as browsers
 from support import daemon as daemons
 from support import etcd as etcds
-from support.api import Api
+from support.disk import private_mounts
 from support.nginx import Nginx
 from support.process import short_directory
 from support.rest import api_of, serving
-
-URL = os.environ.get("REST_FCGI_URL")
-
 
 # Parallel workers start with the files that take longest.
 LONGEST = ("test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
@@ -43,7 +37,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def the_binary_stands():
-    if not URL and not daemons.BINARY.exists():
+    if not daemons.BINARY.exists():
         pytest.exit(f"{daemons.BINARY} is not there: run `make` first", returncode=2)
 
 
@@ -64,8 +58,6 @@ def modules(directory):
 @pytest.fixture
 def start(directory):
     """Starts a daemon. Example: start({"rest_fcgi": {"max_threads": 2}})."""
-    if URL:
-        pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
     started = []
 
     def starter(changes=None, **options):
@@ -138,6 +130,13 @@ def nginx(daemon, front):
 
 
 @pytest.fixture
+def mounts(directory):
+    """Unmounts before the fixture `directory` removes its folder."""
+    with private_mounts():
+        yield
+
+
+@pytest.fixture
 def keep():
     """Stops servers at the end of the test. Example: apache = keep(Fcgid(...))."""
     with contextlib.ExitStack() as cleanup:
@@ -160,10 +159,6 @@ def browser(directory):
 @pytest.fixture(scope="session")
 def api():
     """A running daemon behind nginx, for tests that do not change the daemon."""
-    if URL:
-        parts = urllib.parse.urlsplit(URL)
-        yield Api(parts.hostname, parts.port or 80)
-        return
     path = short_directory()
     shared = daemons.Daemon(path)
     nginx = Nginx(path / "nginx", [shared.address])

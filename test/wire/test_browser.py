@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The web page of `GET /` and pages of other origins, in a real Chromium."""
 
-import json
-
 from support.browser import pages
-from support.nginx import certificate
 from support.page import enter, log_in, run_function, visit
 
 LOGIN = '{"username": "saltdev", "password": "x", "eauth": "file"}'
@@ -20,15 +17,6 @@ def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     browser.await_text("test.ping", "#jobs")
     assert [cookie["path"] for cookie in browser.cookies()] == ["/api"]
     assert browser.complaints() == []
-
-
-def test_the_cookie_is_secure_over_the_https_port(on_port, browser, directory):
-    certificate(directory)
-    api = on_port(disable_ssl=False, ssl_crt=str(directory / "cert.pem"), ssl_key=str(directory / "key.pem"))
-    browser.open(f"https://localhost:{api.port}/")
-    log_in(browser)
-    browser.await_text("saltdev", "header")
-    assert [cookie["secure"] for cookie in browser.cookies()] == [True] and browser.complaints() == []
 
 
 def test_a_link_on_another_site_keeps_the_session(on_port, browser):

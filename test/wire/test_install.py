@@ -8,16 +8,9 @@ import subprocess
 import pytest
 
 from support.daemon import BINARY, ROOT
-from support.make import make
 from support.process import free_port, has_ended
 
 DEMO = ROOT / "deploy/demo/demo.sh"
-
-
-def test_help_names_every_target_of_a_user():
-    text = make("help").stdout
-    for target in ["demo", "demo-stop", "test", "sanitize", "lint", "format", "deps", "install", "uninstall", "clean", "help"]:
-        assert f"make {target} " in text
 
 
 @pytest.fixture

@@ -20,15 +20,15 @@ import pytest
 
 from support.api import CRED, JSON, chunk, local
 from support.daemon import LONG
-from support.disk import Disk, private_mounts
+from support.disk import Disk
 from support.process import TIMEOUT, join, wait_until
 from support.rest import api_of, serving
 
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6))
 WITHOUT_ETCD = CUTS // 5
-LIVES = 25  # cuts per disk, because checks of a full disk take long
-WRITTEN_BY_THEN = 3.0  # a synchronous job is on the disk after this many seconds
-RECENT = 200  # tokens and logouts to check, because a user has at most 1,000 tokens
+LIVES = 25  # `LIVES` is the number of power cuts of one disk. Checks of a full disk take long.
+WRITTEN_BY_THEN = 3.0  # `WRITTEN_BY_THEN` is the number of seconds after which a synchronous job is on the disk.
+RECENT = 200  # `RECENT` is the number of tokens and logouts to check. A user has at most 1,000 tokens.
 
 
 class Answered:
@@ -165,13 +165,6 @@ def disks(directory, cuts):
         disk = Disk(directory / f"disk{number}")
         yield disk, min(LIVES, cuts - number)
         disk.close()
-
-
-@pytest.fixture
-def mounts(directory):
-    """Unmounts the disk before the fixture `directory` removes its folder."""
-    with private_mounts():
-        yield
 
 
 def remembered(earlier, acknowledged, session, chance):

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from support.api import CRED, JSON, Api, local
+from support.api import CRED, JSON, Api
 from support.daemon import merge
 from support.process import TIMEOUT, free_port, wait_until
 from support.rest import WAYS_IN, api_of, login, running, serving, session
@@ -36,18 +36,6 @@ def get(api, path, headers=None):
 
 def post(api, path, value, headers):
     return api.request("POST", path, json.dumps(value), {**JSON, **headers})
-
-
-def test_login_opens_a_session_and_logout_ends_it(api):
-    reply = post(api, "/login", CRED, {})
-    (about,) = reply.ret
-    assert about["user"] == "saltdev" and about["eauth"] == "file" and about["perms"] == [".*", "@jobs", "@runner", "@wheel"]
-    assert reply.headers["x-auth-token"] == about["token"] and about["expire"] > about["start"]
-    token = {"X-Auth-Token": about["token"]}
-    assert get(api, "/minions/ms-0", token).ret[0]["ms-0"]["id"] == "ms-0"
-    assert api.request("POST", "/logout", headers=token).json == {"return": "Your token has been cleared"}
-    assert get(api, "/minions/ms-0", token).status == 401
-    assert post(api, "/", [local("test.ping")], token).status == 401
 
 
 def test_every_reply_has_the_common_headers(api, token):

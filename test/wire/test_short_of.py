@@ -11,7 +11,7 @@ import pytest
 
 from support.api import CRED, JSON, chunk, local
 from support.daemon import NEEDS_PTRACE, merge
-from support.disk import fill, private_mounts, small
+from support.disk import fill, small
 from support.jobs import call, refused, runner
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
@@ -19,13 +19,6 @@ from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
 PING = local("test.ping", tgt="ms-0")
-
-
-@pytest.fixture
-def mounts(directory):
-    """Unmounts before the fixture `directory` removes its folder."""
-    with private_mounts():
-        yield
 
 
 @pytest.fixture

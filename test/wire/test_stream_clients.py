@@ -37,7 +37,7 @@ def test_pepper_receives_every_event_in_order(rest, way_in):
     assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
 
 
-@pytest.mark.parametrize("client", ["websockets", "websocket-client", "ws4py"])
+@pytest.mark.parametrize("client", ["websockets", "ws4py"])
 @pytest.mark.parametrize(
     ("rest", "path"),
     [("rest_cherrypy", "/ws"), ("rest_cherrypy", "/ws/{token}"), ("rest_tornado", "/all_events/{token}")],

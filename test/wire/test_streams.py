@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 
 import json
-import threading
 import time
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from support import daemon as daemons
 from support.api import JSON
 from support.daemon import merge
-from support.process import TIMEOUT, join
 from support.rest import api_of, login, serving, session
 from support.streams import PING, PONG, Sse, WebSocket, about, hook, tagged, until, until_end
 
@@ -93,26 +91,6 @@ def test_a_stream_has_every_event_once_and_in_order(serve, module):
         assert [json.loads(text) for text in texts] == heard
 
 
-def test_last_event_id_resumes_a_stream(serve, module):
-    api, _ = serve(module)
-    token = login(api)
-    first = Sse(api, token)
-    run(api, token)
-    first.event()
-    first.close()
-    run(api, token)
-    again = Sse(api, token, headers={"Last-Event-ID": first.ids[0]})
-    tags = [again.event()["tag"] for _ in range(7)]
-    assert [tag.split("/")[3] for tag in tags] == ["ret"] * 3 + ["new"] + ["ret"] * 3
-    stranger = Sse(api, token, headers={"Last-Event-ID": "0123456789abcdef-5"})
-    lost = stranger.event()
-    assert (lost["tag"], lost["data"]["last_event_id"]) == ("rest_fcgi/events/lost", "0123456789abcdef-5")
-    assert stranger.ids == [None]
-    socket = WebSocket(api, f"{all_path(module, token)}?last_event_id={first.ids[0]}").ready()
-    texts = socket.texts_until("/new")
-    assert sum("/ret/" in text for text in texts) == 3
-
-
 def test_logout_closes_streams_of_all_processes_within_a_second(serve, module):
     api, daemon = serve(module)
     elsewhere, _ = serve("rest_cherrypy", cachedir=str(daemon.directory / "cache"))
@@ -160,23 +138,6 @@ def test_salt_issue_53742_a_stream_ends_when_its_token_expires(serve):
         return late < 3.5
 
     assert in_one_of_some_tries(ends_in_time)
-
-
-def test_a_reload_keeps_streams_and_a_stop_closes_them(serve, module):
-    api, daemon = serve(module, rest_fcgi={"shutdown_timeout": 600})
-    token = login(api)
-    events, socket = Sse(api, token), ready(api, all_path(module, token))
-    daemon.kill(1)
-    daemon.await_log("configuration reread")
-    run(api, token)
-    assert events.event()["tag"].endswith("/new") and socket.text()
-    since = time.monotonic()
-    stopped = threading.Thread(target=daemon.stop)
-    stopped.start()
-    assert socket.closed()[0] == 1001
-    until_end(events)
-    join([stopped])
-    assert time.monotonic() - since < TIMEOUT
 
 
 def test_a_limited_user_receives_the_events_of_own_jobs_only(serve, module):
