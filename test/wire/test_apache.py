@@ -54,7 +54,7 @@ def test_each_apache_sample_passes_requests_replies_and_errors(apache):
     put = apache.request("PUT")
     assert (put.status, put.headers["allow"]) == (405, "GET, HEAD, POST")
     assert apache.request(body="[]").json == {"return": "406: JSON required"}
-    large = apache.raw("[" * (1 << 20) + "[")
+    large = apache.request(body="[" * (1 << 20) + "[", headers=JSON)
     assert large.status == 413 and "max_request_body_size" in large.ret
     busy = apache.post(local("test.sleep", arg=[0.1]))
     assert busy.status == 503 and busy.ret != "503: Service Unavailable"

@@ -12,6 +12,7 @@ from support.daemon import Daemon
 from support.modules import PILLAR, TGT, call, with_modules
 from support.nginx import Nginx
 from support.process import short_directory, wait_until
+from support.salt_minion import first_line_if_text
 
 USER_MODULE = pathlib.Path(__file__).with_name("support") / "user_module.py"
 
@@ -68,14 +69,6 @@ def shared_api(shared):
     return shared[1]
 
 
-def comparable(value):
-    """Returns the exception of a traceback, or the first line of an error about arguments."""
-    if not isinstance(value, str):
-        return value
-    words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
-    return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
-
-
 def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_path):
     python = salts.require("3006") / "bin/python"
     own = tmp_path / "extmods/modules"
@@ -92,7 +85,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
             here["told"] = expected["told"]
         if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion finds the error before the call
             expected = "ERROR executing 'shop.needs': The following keyword arguments are not valid: four=4"
-        assert comparable(here) == comparable(expected), one
+        assert first_line_if_text(here) == first_line_if_text(expected), one
 
 
 def test_the_retcode_of_a_function_becomes_the_retcode_of_the_return(shared_api):

@@ -16,6 +16,7 @@ from support import modules_page, salt_minion, salts
 from support.api import local
 from support.daemon import Daemon
 from support.nginx import Nginx
+from support.salt_minion import first_line_if_text
 
 MINION = "ms-0"
 PILLAR = {
@@ -290,8 +291,6 @@ def root():
 
 @pytest.fixture(scope="module")
 def ours(root, tmp_path_factory):
-    if os.environ.get("REST_FCGI_URL"):
-        pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
     embedded = {"minions": {"ms-1": None, "ms-2": None, MINION: {"pillar": PILLAR}}, "file_root": str(root)}
     apart = tmp_path_factory.mktemp("daemon")  # file_root must not contain files of the responder
     daemon = Daemon(apart, {"rest_fcgi": {"embedded": embedded}})
@@ -351,14 +350,6 @@ def difference(how, ours, theirs, where=""):
         pairs = []
     found = (difference(how, mine, real, f"{where}[{key!r}]") for key, mine, real in pairs)
     return next(filter(None, found), None)
-
-
-def first_line_if_text(value):
-    """Returns the exception of a traceback, because the other lines name other files."""
-    if not isinstance(value, str):
-        return value
-    words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
-    return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
 
 
 def test_each_function_returns_the_same_as_a_real_minion(compared):

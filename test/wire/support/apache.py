@@ -92,10 +92,6 @@ class Apache(Api):
         argv += ["-D", "FOREGROUND"]
         self._process = Process(argv, directory / "apache2.out", ("127.0.0.1", port))
 
-    @property
-    def pid(self):
-        return self._process.pid
-
     def stop(self):
         self._process.stop()
 

@@ -80,9 +80,6 @@ class Api:
             answer.begin()
             return reply_of(answer)
 
-    def raw(self, body, content_type="application/json"):
-        return self.request(body=body, headers={"Content-Type": content_type} if content_type else {})
-
     def post(self, *chunks, **headers):
         return self.request(body=json.dumps(chunks), headers={**JSON, **headers})
 

@@ -7,7 +7,6 @@ from .process import TIMEOUT, connect
 
 BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT = range(1, 7)
 RESPONDER = 1
-KEEP_CONN = 1
 
 POST = {
     "REQUEST_METHOD": "POST",
@@ -20,13 +19,13 @@ POST = {
 }
 
 
-def record(kind, content=b"", request_id=1, version=1):
-    head = struct.pack(">BBHHBB", version, kind, request_id, len(content), 0, 0)
-    return head + content
+def record(kind, content=b"", version=1):
+    """Returns a record of the request with the id 1."""
+    return struct.pack(">BBHHBB", version, kind, 1, len(content), 0, 0) + content
 
 
-def begin(keep=False, role=RESPONDER):
-    return record(BEGIN_REQUEST, struct.pack(">HB5x", role, KEEP_CONN if keep else 0))
+def begin():
+    return record(BEGIN_REQUEST, struct.pack(">H6x", RESPONDER))
 
 
 def _size(number):
@@ -47,11 +46,11 @@ def stream(kind, content):
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
-def request(body=b"", keep=False, **variables):
+def request(body=b"", **variables):
     """Returns a FastCGI request. A variable with the value None is not sent."""
     environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
     environ = {name: value for name, value in environ.items() if value is not None}
-    return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body)
+    return begin() + stream(PARAMS, pairs(environ)) + stream(STDIN, body)
 
 
 class Answer:

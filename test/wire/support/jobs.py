@@ -35,13 +35,12 @@ def runner(address, fun, **kwargs):
 
 
 class Clients:
-    """Threads that start jobs and record the answered jobs. The thread waits `pause` seconds between two jobs."""
+    """Threads that start jobs and record the answered jobs."""
 
-    def __init__(self, count, pause=0):
+    def __init__(self, count):
         self.jobs = set()
         self.words = set()
         self._address = None
-        self._pause = pause
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._work, args=(number,)) for number in range(count)]
         for thread in self._threads:
@@ -62,7 +61,6 @@ class Clients:
             if address is None:
                 time.sleep(0.001)
                 continue
-            time.sleep(self._pause)
             if turn % 2:
                 ret = call(address, {"client": "local_async", "tgt": "*", "fun": "test.ping"})
                 self.jobs.update([ret[0]["jid"]] if ret else [])

@@ -84,10 +84,6 @@ class Nginx(Api):
         argv = [NGINX, "-p", directory, "-c", directory / "nginx.conf"]
         self._process = Process(argv, directory / "nginx.out", ("127.0.0.1", port))
 
-    @property
-    def pid(self):
-        return self._process.pid
-
     def stop(self):
         self._process.stop()
 

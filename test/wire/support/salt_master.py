@@ -30,7 +30,6 @@ USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
     "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
-    "curious": [{"@runner": ["nosuch.fun"]}],
 }
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
@@ -88,8 +87,7 @@ def listens(pid, path):
 
 
 class Program:
-    def __init__(self, folder, name, config, home, packages=()):
-        self._packages = packages
+    def __init__(self, folder, name, config, home):
         self.home, self.config_path = home, home / name
         home.mkdir(exist_ok=True)
         self.config_path.write_text(json.dumps(config))
@@ -110,8 +108,6 @@ class Program:
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
         # Salt starts three times faster with compiled Python files.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        if self._packages:
-            environment["PYTHONPATH"] = os.pathsep.join(map(str, self._packages))
         with open(self.home / "output", "ab") as output:
             self._child = subprocess.Popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment

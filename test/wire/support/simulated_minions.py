@@ -23,10 +23,6 @@ class SimulatedMinions:
             self.stop()
             raise
 
-    @property
-    def pid(self):
-        return self._child.pid
-
     def stop(self):
         self._child.terminate()
         self._child.wait(TIMEOUT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients of event streams. They use server-sent events and WebSockets, and can send malformed frames."""
+"""Clients of event streams. They use server-sent events and WebSockets."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from .process import TIMEOUT
 from .rest import session
 
 READY = "websocket client ready"
-TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 SILENCE = 4 * TIMEOUT
 
 
@@ -67,21 +67,12 @@ class Sse:
         self._connection.close()
 
 
-def frame_of(payload, opcode=TEXT, fin=True, mask=True):
+def frame_of(payload, opcode=TEXT):
+    """Returns the frame of a client. `payload` has at most 125 bytes."""
     data = payload.encode() if isinstance(payload, str) else payload
-    head = bytes([(0x80 if fin else 0) | opcode])
-    bit = 0x80 if mask else 0
-    if len(data) < 126:
-        head += bytes([bit | len(data)])
-    elif len(data) < 65536:
-        head += bytes([bit | 126]) + struct.pack(">H", len(data))
-    else:
-        head += bytes([bit | 127]) + struct.pack(">Q", len(data))
-    if mask:
-        key = os.urandom(4)
-        head += key
-        data = bytes(byte ^ key[i % 4] for i, byte in enumerate(data))
-    return head + data
+    assert len(data) < 126
+    key = os.urandom(4)
+    return bytes([0x80 | opcode, 0x80 | len(data)]) + key + bytes(byte ^ key[i % 4] for i, byte in enumerate(data))
 
 
 class WebSocket:
@@ -129,8 +120,8 @@ class WebSocket:
         taken, self._unread = self._unread[:size], self._unread[size:]
         return taken
 
-    def send(self, payload, opcode=TEXT, fin=True, mask=True):
-        self._socket.sendall(frame_of(payload, opcode, fin, mask))
+    def send(self, payload, opcode=TEXT):
+        self._socket.sendall(frame_of(payload, opcode))
 
     def ready(self):
         self.send(READY)
@@ -186,18 +177,14 @@ class WebSocket:
 
     def silent(self, seconds=0.4):
         """Returns whether no data arrives within `seconds`."""
-        self.set_timeout(seconds)
+        self._socket.settimeout(seconds)
         try:
             self._more()
             return False
         except TimeoutError:
             return True
         finally:
-            self.set_timeout(SILENCE)
-
-    def set_timeout(self, seconds):
-        """Makes reads raise TimeoutError after `seconds`."""
-        self._socket.settimeout(seconds)
+            self._socket.settimeout(SILENCE)
 
     def close(self):
         self._socket.close()
