@@ -21,7 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BENCH_BUILD", HERE.parents[1] / "build")).resolve()
 os.environ["REST_FCGI_BINARY"] = str(BUILD / "rest_fcgi")
-sys.path[:0] = [str(HERE.parent / "wire"), str(HERE.parent / "wire/salt_engine")]
+sys.path[:0] = [str(HERE.parent / "wire")]
 
 from support.daemon import Daemon  # noqa: E402
 from support.process import Process  # noqa: E402
@@ -44,9 +44,9 @@ class Figure:
     what: str
     unit: str
     ours: list
-    rival: list  # the list is empty without a rival
+    rival: list  # `rival` is empty if the case has no rival.
     rival_name: str = ""
-    busy: float = 0  # share of the machine that other programs used
+    busy: float = 0  # `busy` is the share of the machine that other programs used.
 
     @property
     def middle(self):

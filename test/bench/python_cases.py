@@ -15,11 +15,11 @@ MODULE = "from salt.exceptions import CommandExecutionError\ndef ping():\n    re
 
 
 def timed(call, used):
-    """Returns milliseconds and CPU milliseconds per call, measured with CALLS calls."""
+    """Returns the milliseconds and the CPU microseconds of a call, measured with CALLS calls."""
     began, had = time.monotonic(), used()
     for _ in range(CALLS):
         call()
-    return {"time": (time.monotonic() - began) / CALLS * 1e3, "CPU": (used() - had) / CALLS * 1e3}
+    return {"time": (time.monotonic() - began) / CALLS * 1e3, "CPU": (used() - had) / CALLS * 1e6}
 
 
 def of_children():
@@ -45,10 +45,5 @@ def python(bench):
             subprocess.run([interpreter, "-c", "import salt.exceptions"], check=True)
 
         rivals = {"ours": lambda: timed(call, lambda: cpu_of_family(ours.pid)), "import": lambda: timed(alone, of_children)}
-        runs = {name: [] for name in rivals}
-        for _ in range(ROUNDS_OF_CALLS + 1):  # the first round is a warm-up
-            for name, once in rivals.items():
-                runs[name].append(once())
-        for what in ("time", "CPU"):
-            bench.add(f"Salt {series}", what, *([run[what] for run in runs[name][1:]] for name in rivals), "import", unit="ms")
+        bench.in_turns(f"Salt {series}", rivals, ROUNDS_OF_CALLS, keep=("time", "CPU"))
         ours.stop()

@@ -10,9 +10,9 @@ from support.nginx import Nginx
 from support.process import free_port
 
 CROWDS = (1, 8, 64, 256)
-WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
+WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # `WAYS` names the ways in which nginx connects.
 CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}
-THREADS = 320  # the bare responder has one thread for each kept connection
+THREADS = 320  # `THREADS` is enough for the bare responder, which needs a thread for each kept connection.
 
 
 def bare(bench):
@@ -26,10 +26,10 @@ def behind_nginx(bench, rival, way):
     return bench.ends(Nginx(bench.folder("nginx"), [rival.address], WAYS[way], http="access_log off;"))
 
 
-def against(bench, name, other, request, crowds, ways=tuple(WAYS)):
+def against(bench, name, other, request, crowds):
     """Sends the same request to ours and to a rival, each behind its own nginx."""
     ours = bench.responder()
-    for way in ways:
+    for way in WAYS:
         fronts = {"ours": behind_nginx(bench, ours, way), name: behind_nginx(bench, other, way)}
         request.reply(fronts["ours"])
         accepted = Request(request.method, request.path, request.body, request.headers)
@@ -52,22 +52,13 @@ def ping(bench):
     against_bare(bench, Request(body=[{**LOGIN, **PING}]), CROWDS)
 
 
-def against_earlier(bench, request, **more):
-    binary = os.environ.get("BENCH_AGAINST")
-    if binary:
-        against(bench, "earlier", bench.responder(binary=binary), request, (8, 64), **more)
-    else:
-        print(f"  {bench.name:<10} SKIPPED: BENCH_AGAINST names no earlier rest_fcgi")
-
-
 @case("earlier", "The same ping against the earlier build that BENCH_AGAINST names")
 def ping_of_an_earlier_build(bench):
-    against_earlier(bench, Request(body=[{**LOGIN, **PING}]))
-
-
-@case("earlier_async", "The start of an asynchronous ping against the earlier build that BENCH_AGAINST names")
-def asynchronous_ping_of_an_earlier_build(bench):
-    against_earlier(bench, Request(body=[{**LOGIN, **PING, "client": "local_async"}]), ways=("new",))
+    binary = os.environ.get("BENCH_AGAINST")
+    if binary:
+        against(bench, "earlier", bench.responder(binary=binary), Request(body=[{**LOGIN, **PING}]), (8, 64))
+    else:
+        print(f"  {bench.name:<10} SKIPPED: BENCH_AGAINST names no earlier rest_fcgi")
 
 
 def with_http(bench, streams=None):

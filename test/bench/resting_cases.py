@@ -66,11 +66,7 @@ def start(bench):
         (folder / "bare.sock").unlink(missing_ok=True)
         return {"time": time_to_answer([BUILD / "bare", folder / "bare.sock", "4"], str(folder / "bare.sock"), request)}
 
-    runs = {"ours": [], "bare": []}
-    for _ in range(2 * ROUNDS + 1):
-        runs["ours"].append(of_ours()["time"])
-        runs["bare"].append(of_bare()["time"])
-    bench.add("first answer", "time", runs["ours"][1:], runs["bare"][1:], "libfcgi", unit="ms")
+    bench.in_turns("first answer", {"ours": of_ours, "libfcgi": of_bare}, 2 * ROUNDS, keep=("time",))
 
 
 def is_idle(pid, seconds=0.5):
