@@ -104,7 +104,8 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // The row exists if `prep_jid` reserved the jid or the caller saves the job again. Replaces the row.
+    // Replaces an existing row. A row exists if `prep_jid` reserved the jid or the caller saves the job
+    // again.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();

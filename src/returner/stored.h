@@ -15,7 +15,8 @@
 /// Converts jids, minions and returns to their form in the store's tables.
 namespace rest_fcgi::returner {
 
-/// A jid as a 64-bit key: the jid's number of 20 digits minus 20 * 10^18. Keys sort like their jids.
+/// A jid as a signed 64-bit key: the jid's number of 20 digits minus 20 * 10^18, because the number itself
+/// does not fit. Keys sort like their jids.
 using JidKey = std::int64_t;
 
 /// Returns the key of a jid. Returns std::nullopt if the text does not have exactly 20 digits with a year

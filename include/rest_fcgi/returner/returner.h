@@ -61,7 +61,8 @@ enum class Durability {
   durable,    ///< `durable` loads survive the end of the process and a power cut.
 };
 
-/// A selection of jobs. The jobs are sorted by jid, and therefore by time. An empty text sets no condition.
+/// A selection of jobs. The jobs are sorted by jid, and therefore by time. A condition that is an empty
+/// string selects all jobs.
 struct JobQuery {
   std::string first{};        ///< `first` selects this jid and greater jids.
   std::string last{};         ///< `last` selects this jid and smaller jids.
@@ -87,9 +88,9 @@ class ClusterListener {
   /// Handles a new job. Any process on any host, or Salt itself, may have stored the load.
   virtual void job(const Load& load) = 0;
 
-  /// Handles a new or changed return. Before that, the watch has passed the load of the return's job to
-  /// `job`, unless the job was deleted. If the job was deleted, `load` has only the jid, the function and the
-  /// arguments.
+  /// Handles a new or changed return. `load` is the load of the return's job. If the job cache has no such
+  /// load, `load` has only the jid, the function and the arguments. The watch passes a new job to `job`
+  /// before it passes the job's returns.
   virtual void returned(const Load& load, const JobReturn& ret) = 0;
 
   virtual void event(std::string_view tag, const Json& data, std::string_view user) = 0;
@@ -105,13 +106,13 @@ class Watch {
  public:
   virtual ~Watch() = default;
 
-  /// Starts the watch if it does not run. If no other process has a listener, the watch may miss the events
-  /// of its first second. Errors: those of the job cache; unavailable, after a second, if another thread is
-  /// starting the watch.
+  /// Starts the watch if it does not run. A process sends no events if no other process listens, and looks
+  /// for listeners once a second. So the watch may miss the events of its first second. Errors: those of the
+  /// job cache; unavailable, after a second, if another thread is starting the watch.
   [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
 
   /// Sends an event to the listeners of other processes, without waiting. If the event cannot be sent, the
-  /// watch calls `ClusterListener::lost`. `data` is an object without secrets.
+  /// watches of these processes call `ClusterListener::lost`. `data` is an object without secrets.
   virtual void publish(std::string_view tag, const Json& data, std::string_view user) = 0;
 };
 
@@ -159,8 +160,8 @@ struct LoadPage {
   std::optional<JobQuery> rest;
 };
 
-/// Returns a page with the loads of the first `most` jobs that `query` selects. Errors: those of `get_jids`.
-/// REQUIRES: `most` is not 0.
+/// Returns a page of loads: the first jobs that `query` selects. The parameter `most` is the largest number
+/// of loads in the page. Errors: those of `get_jids`. REQUIRES: `most` is not 0.
 [[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
 
 }  // namespace rest_fcgi::returner

@@ -23,11 +23,11 @@ constexpr int kMostTries = 8;
 
 /// The write of one job's load, or of one minion's return, into etcd.
 struct Item {
-  std::string what;              ///< `what` is the name of the item in the log.
+  std::string what;              ///< `what` names the load or the return in the log.
   EtcdWrite write;               ///< `write` has the puts of the load, or of the fields of the return.
-  std::optional<EtcdPair> last;  ///< `last` puts the jid of the minion's last job. Absent for a load.
+  std::optional<EtcdPair> last;  ///< `last` puts the minion's last jid. Absent for a load.
 
-  /// Returns the key of the first put, which identifies the item. A Group has at most one item with this key.
+  /// Returns the key of the first put. The key identifies the load or return.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -84,7 +84,8 @@ class Batch {
 
 class Group {
  public:
-  /// Adds an item to the group. Returns false if the group already has an item with this item's `place`.
+  /// Adds an item to the group. Returns false if the group already has an item with the same `place`. The
+  /// batches of a group are written at the same time, so their order is not known.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -103,7 +104,8 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    // Trims `recent_` before the look-up, because a later trim could remove facts that `look_up_jobs` found.
+    // `recent_` is a cache. Trims it before `look_up_jobs`, because a later trim could remove facts that this
+    // delivery needs.
     recent_.trim();
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
@@ -123,8 +125,8 @@ class Delivery {
   }
 
  private:
-  /// For each return in `rows`, reads the load of its job from etcd. Skips jobs whose load is in `rows` or
-  /// whose facts are in `recent_`.
+  /// A return is written with the function and the arguments of its job. Reads them from the job's load in
+  /// etcd, for each return in `rows`. Skips jobs whose load is in `rows` or whose facts are in `recent_`.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -175,7 +177,8 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    // A placeholder gets an empty stamp, so that every return can replace the placeholder.
+    // A return does not replace a return with a greater stamp. A placeholder has an empty stamp, so every
+    // return can replace it.
     std::string stamp;
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};

@@ -191,7 +191,8 @@ Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const Etcd
   if (loads->front()) return std::move(loads->front());
   const std::string folder = layout.job(jid);
   std::vector<std::string> minions;
-  std::map<std::string, std::string, std::less<>> first;  // The fields of the first minion's return.
+  // The fields `fun` and `fun_args` of the first minion's return.
+  std::map<std::string, std::string, std::less<>> first;
   std::string first_minion;
   const Result<void> read = store.visit(folder, [&](const std::string& key, const std::string& value) {
     const auto field = field_in(std::string_view(key).substr(folder.size()));

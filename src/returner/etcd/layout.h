@@ -49,8 +49,8 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// The minion and the field name in the key of one field of a return. `field_in` expects the key without the
-/// job's folder in front, and returns std::nullopt for a key of another form.
+/// Each field of a return has a key of its own: `<minion>/<field>` below the job's folder. `field_in` reads
+/// this part of the key, and returns std::nullopt if it has another form.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
@@ -81,12 +81,12 @@ struct JobFacts {
 /// puts `metadata` into `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// Reads a job's load, or a minion's return, because a Salt master may write a return under the key of the
-/// load. Missing members get Salt's defaults. Returns std::nullopt if `text` is no JSON object.
+/// Reads a job's load. Also reads a minion's return, because a Salt master may write a return to the key of
+/// the load. Missing members get Salt's defaults. Returns std::nullopt if `text` is no JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
-/// Makes a load for a job of which etcd has returns but no load, as after `salt --return etcd`. `fun` and
-/// `fun_args` are decoded fields of one return and may be empty.
+/// Makes a load for a job that has returns in etcd but no load. `salt --return etcd` leaves such jobs. `fun`
+/// and `fun_args` are decoded fields of one return and may be empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 

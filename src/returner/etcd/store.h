@@ -38,7 +38,7 @@ struct EtcdWrite {
   enum class Unless {
     never,
     exists,  ///< With `exists`, etcd skips the puts if the key `guard` exists.
-    /// With `greater`, etcd skips the puts if the value of the key `guard`, as bytes, is greater than `than`.
+    /// With `greater`, etcd skips the puts if the value of the key `guard` sorts after the text `than`.
     greater,
   };
   Unless unless = Unless::never;
@@ -70,8 +70,8 @@ class EtcdStore {
   /// Visits all keys below `folder` in order. `folder` ends with a slash.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Calls `visitor` with the load of each job in `walk.keys`. If a job has no stored load, `visitor` gets
-  /// the result of `load_or_returned`.
+  /// Calls `visitor` with the load of each job whose jid is in the range `walk.keys`. If a job has no stored
+  /// load, `visitor` gets the result of `load_or_returned`.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
@@ -79,8 +79,8 @@ class EtcdStore {
   /// store. REQUIRES: no two puts have the same key.
   [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
-  /// Puts a pair with the time to live `ttl`, unless the pair's key or the key `taken_by` exists. Returns
-  /// whether the pair is in etcd after the call.
+  /// Puts a pair with the time to live `ttl`. Skips the put if the pair's key or the key `taken_by` exists.
+  /// Returns whether the pair is in etcd after the call.
   [[nodiscard]] virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
                                            std::chrono::seconds ttl) = 0;
 
@@ -120,8 +120,8 @@ class EtcdStore {
 [[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
     EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
-/// A cache with facts about jobs. `trim` removes the oldest jobs, until at most 4096 jobs and 4 MiB of facts
-/// are left. Keys must sort like jids. Not synchronized.
+/// A cache with facts about jobs. `trim` removes the jobs with the smallest keys, until at most 4096 jobs and
+/// 4 MiB of facts are left. Keys must sort like jids, so that these are the oldest jobs. Not synchronized.
 template <class Key, class Known>
 class RecentJobs {
  public:
@@ -155,8 +155,9 @@ class RecentJobs {
   std::size_t bytes_ = 0;
 };
 
-/// Calls `call(0)` to `call(count - 1)` on several threads, at most `most` at the same time. Waits until all
-/// calls have ended. After an error, starts no further call and returns the first error.
+/// Calls `call(0)` to `call(count - 1)` on several threads. The parameter `most` limits the number of
+/// simultaneous calls. Waits until all calls have ended. After an error, starts no further call and returns
+/// the first error.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};

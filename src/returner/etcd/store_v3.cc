@@ -62,7 +62,7 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
 }
 
 /// Returns a nested transaction with the puts of `write`. etcd skips the puts if the condition `write.unless`
-/// is true. If the key `write.guard` does not exist, the condition is false.
+/// is true. If the key `write.guard` does not exist, etcd runs the puts.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -78,7 +78,8 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  std::string next;  ///< The first key after the child key, or after all keys in the child folder.
+  /// The first possible key after the child: after its key, or after all keys in its folder.
+  std::string next;
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -87,9 +88,9 @@ Child child_in(const std::string& folder, const std::string& key) {
   return {key.substr(folder.size(), slash - folder.size()), key.substr(0, slash) + kAfterSlash};
 }
 
-/// The etcd lease for keys with a time to live. All writes within a tenth of the time to live (at least 1 s,
-/// at most 60 s) use one lease. This lease lives for the time to live plus that tenth, so that no key expires
-/// early. The client must outlive the object. Thread-safe.
+/// The etcd lease for keys with a time to live. To save requests, all writes within a tenth of the time to
+/// live (at least 1 s, at most 60 s) use one lease. This lease lives for the time to live plus that tenth, so
+/// that no key expires early. The client must outlive the object. Thread-safe.
 class SharedLease {
  public:
   SharedLease(etcd::Client& client, seconds ttl)
@@ -278,8 +279,8 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    // Visits jids from the far future in one separate time span. Such jids exist only if the clock of a host
-    // is wrong.
+    // Jids from the far future exist only if the clock of a host is wrong. Visits all of them in one time
+    // span, because many short time spans would be empty.
     const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
@@ -364,7 +365,8 @@ class LoadWalk {
     }
   }
 
-  /// Returns the length of the time span that begins at `end` and contains an eighth of `loads`.
+  /// Returns the length of a time span that contains an eighth of `loads`. The time span begins at `end`, or
+  /// ends there if the newest job comes first.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// The largest size of `waiting_` in bytes. etcd accepts requests of up to 1.5 MiB.
+// The largest total size of waiting events in bytes. etcd accepts requests of up to 1.5 MiB.
 constexpr std::size_t kMostWaiting = 1024 * 1024;
 constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // After a failure, the thread of EtcdEvents waits `kEventsPause`.
@@ -34,7 +34,8 @@ constexpr milliseconds kSlice{200};  // Every `kSlice`, the watch checks whether
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
 constexpr seconds kBeginTime{2};
-// How long `start` waits for another thread that starts the watch, and repeats the error of a failed start.
+// `start` waits at most `kStartWait` for another thread that starts the watch. For `kStartWait` after a
+// failed start, `start` returns the error of that start.
 constexpr seconds kStartWait{1};
 constexpr seconds kLookUpTime{5};        // Reading the loads for one transaction takes at most `kLookUpTime`.
 constexpr seconds kListenEvery{20};      // Every `kListenEvery`, the process writes its listener key again.
@@ -91,7 +92,8 @@ class ChangesV3 : public EtcdChanges {
 /// not write the events. Thread-safe.
 class EtcdEvents {
  public:
-  /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`.
+  /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`. Otherwise
+  /// the key that `listen` writes would expire.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),

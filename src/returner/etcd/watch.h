@@ -44,13 +44,12 @@ class EtcdChanges {
   /// Begins to receive changes. `next` returns only puts that come after this call.
   [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
-  /// Returns all changes of the next transaction, or an empty list at the deadline. Errors: invocation, if
-  /// etcd has compacted the changes, so that the caller has to call `begin` again; those of `etcd::Client`,
-  /// after which the next call of `next` continues without loss. REQUIRES: `begin` succeeded.
+  /// Waits for the next transaction and returns its changes. Returns an empty list at the deadline. Error
+  /// invocation: etcd has compacted the changes, and the caller must call `begin` again. Other errors are
+  /// those of `etcd::Client`. After these, the next call continues without loss. REQUIRES: `begin` succeeded.
   [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
-  /// Returns the value of a key at a revision. Returns the present value for revision 0 and compacted
-  /// revisions.
+  /// Returns the value of a key at a revision. Returns the present value if the revision is 0 or compacted.
   [[nodiscard]] virtual Result<std::optional<std::string>> value_at(const std::string& key,
                                                                     std::int64_t revision,
                                                                     etcd::Deadline deadline) = 0;
@@ -87,7 +86,7 @@ class WatchedJobs {
   using Place = std::pair<std::string, std::string>;  // The jid and the minion of a return.
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
-    bool differs = false;  // Whether a received change gave a field of the return a new value.
+    bool differs = false;  // Whether a field got a new value. If not, the return is not passed on.
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};
@@ -97,7 +96,7 @@ class WatchedJobs {
 
   void take_load(const std::string& jid, const EtcdChange& change);
   /// Passes a return to the listener. Returns an iterator to the next pending return. If etcd has no load of
-  /// the return's job, the return stays pending, unless `needs_no_load` is true.
+  /// the return's job and `needs_no_load` is false, the return stays pending.
   Returns::iterator pass_on(Returns::iterator pending, bool needs_no_load);
   /// Returns the load of a job, or null if etcd has no load of the job.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
@@ -130,8 +129,8 @@ class EtcdLosses {
   std::function<void()> callback_;  // The function that `report` calls, guarded by `mutex_`.
 };
 
-/// Makes a watch without starting the watch. `events` gives its keys the time to live `kListeningTtl`. The
-/// listener must outlive the watch.
+/// Makes a watch without starting the watch. The store `events` must give its keys the time to live
+/// `kListeningTtl`. The listener must outlive the watch.
 [[nodiscard]] std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
                                                      std::unique_ptr<EtcdChanges> changes,
                                                      std::unique_ptr<EtcdStore> events,

@@ -32,7 +32,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // The number of fields that changed, for each return.
+  std::map<Place, std::size_t> touched;  // Maps a return to the number of its changed fields.
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
@@ -77,8 +77,8 @@ void WatchedJobs::settle(SteadyTime now) {
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
-  // Ignores a change of a load that already existed. Such a change adds minions to the load, or a Salt master
-  // has replaced the load by a return.
+  // Ignores a change of a load that already existed, because the job is not new. Such a change adds minions
+  // to the load, or a Salt master has replaced the load by a return.
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value));
   if (!load) return;
@@ -114,7 +114,8 @@ WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, b
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const Load* const known = jobs_.find(jid)) return known;
-  // Reads the load as of `revision`. If the load is written later, it arrives as a change.
+  // Reads the load as of `revision`. A load that is written later arrives as a change, and `take_load` passes
+  // it on.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
