@@ -27,8 +27,8 @@ constexpr const char* kCommonSyntax = R"((?x)
   )
   (?&pattern))";
 
-/// Returns the characters that `\d`, `\w` or `\s` means in Python, as members of a PCRE2 class. In PCRE2,
-/// these escapes mean other characters.
+/// Translates Python's `\d`, `\w` or `\s` into members of a PCRE2 class. The same escapes of PCRE2 mean other
+/// characters.
 std::string_view members_of(char c) {
   if (c == 'd') return "\\p{Nd}";
   if (c == 'w') return "\\p{L}\\p{N}_";
@@ -61,7 +61,7 @@ std::string translated(std::string_view pattern) {
       continue;
     }
     in_class = true;
-    // Directly after the opening bracket, `^` and `]` do not end the class, so both are copied.
+    // A `]` directly after `[` or `[^` does not end the class.
     for (const char first : {'^', ']'}) {
       if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
     }
@@ -72,7 +72,7 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  // A call may have a keyword argument several times. Each value has to match.
+  // A call may have a keyword argument several times, so each value has to match.
   for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;

@@ -53,7 +53,7 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
                  "external_auth: sharedsecret: found no key `sharedsecret` at the top level, expected the "
                  "password of this back end"};
   }
-  // Compares digests, which have one size, so that the time does not show the length of the secret.
+  // Compares digests of the same size, so that the time does not show the length of the secret.
   const auto digest = std::make_shared<const KeyedDigest>();
   const auto verify =
       [digest, expected = digest->of({sharedsecret.reveal().text})](const Login& login) -> Result<Verdict> {

@@ -40,14 +40,14 @@ struct Eauth {
   /// internal; unavailable. The back end has already logged the cause of an error. If the password may be the
   /// cause, `counts_as_guess` of the error is true.
   std::function<Result<Verdict>(const Login&)> verify;
-  /// Returns the version of the back end's data. A remembered Verdict is valid only while the version is the
-  /// same. If this function is empty, the version never changes.
+  /// Returns the version of the back end's data. If the version changes, a Verdict that was remembered before
+  /// is not used. If this function is empty, the version never changes.
   std::function<std::string()> stamp{};
 };
 
-/// Delays the answers to refused logins, so that the duration does not show the cause. Each refusal takes a
-/// multiple of `step`. A refusal of up to 16 steps takes as long as the longest such refusal so far. A longer
-/// refusal takes a multiple of 16 steps. RefusalTime is thread-safe.
+/// Delays the answers to refused logins, so that the duration does not show the cause. Rounds each duration
+/// up to a multiple of `step`. A duration of up to 16 steps is then raised to the longest such duration so
+/// far. A longer duration is rounded up to a multiple of 16 steps. RefusalTime is thread-safe.
 class RefusalTime {
  public:
   explicit RefusalTime(std::chrono::milliseconds step) : step_(step) {}
@@ -76,8 +76,8 @@ Result<Eauth> make_pam_eauth(const PamOptions& options);
 
 Eauth make_auto_eauth();
 
-/// Makes the back ends that `external_auth` enables. Logs the names of back ends that this program does not
-/// have. Errors: configuration, for a back end that cannot work with its settings.
+/// Makes the back ends that `external_auth` enables. Logs unknown ones, and `auto` without
+/// `allow_auto_eauth`. Errors: configuration, for a back end that cannot work with its settings.
 Result<std::vector<Eauth>> make_eauths(const Options& options,
                                        const std::shared_ptr<PasswordHashLimiter>& limiter);
 

@@ -39,8 +39,8 @@ class FailureTable {
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether all known failures have expired. Does not read the store. A task reads the failures of
-  /// other processes from the store every second.
+  /// Returns whether all failures that this process knows have expired. Does not read the store. Every
+  /// second, a task reads the failures that other processes have counted.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
   /// Reads from the store the time at which the last counted failure expires. `is_quiet` uses this time.

@@ -128,8 +128,8 @@ class FileEauth {
   /// message continues a sentence that begins with the path of the file.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
-  /// Returns a text that identifies the version of the file. If the file changed a moment ago, each call
-  /// returns a different text, because the file's time may not show the next change.
+  /// Returns a text that identifies the version of the file. The file's time may be the same after two
+  /// changes in a short time. If the file changed a moment ago, each call therefore returns a different text.
   [[nodiscard]] std::string stamp() const;
 
   /// Logs why the file cannot be read. Returns the error for the client.
@@ -159,8 +159,8 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    // `refusals_` measures the duration of the check from here. The wait for the limiter is not part of this
-    // duration.
+    // The duration that `refusals_` hides begins here. The wait for the limiter is not part of this duration,
+    // because the wait does not depend on the user name.
     begun = std::chrono::steady_clock::now();
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }

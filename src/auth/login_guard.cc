@@ -149,7 +149,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
       }
       refused_for = std::max(refused_for, count->refused_for);
       // This attempt may begin if no other attempt with this key runs. It may also begin if the failures
-      // would stay below the limit even after a failure of each running attempt.
+      // would stay below the limit even if each running attempt failed.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);

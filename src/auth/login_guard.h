@@ -80,8 +80,8 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// Checks whether a user may try to log in. Returns whether failures are counted for the user. The caller
-  /// resets these failures after a good login. Errors: throttled, after too many failures; unavailable.
+  /// Checks whether a user may try to log in. Returns whether the user has counted failures, which the caller
+  /// resets after a good login. Errors: throttled, after too many failures; unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   void reset(const Who& who);

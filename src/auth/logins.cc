@@ -32,7 +32,7 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-/// Returns why the credentials are refused without a check, or an empty text.
+/// Returns why the credentials are refused without a check. Returns an empty text if they have to be checked.
 std::string_view beyond_limits(const Credentials& credentials) {
   const std::string_view token = credentials.token.reveal();
   const std::string_view password = credentials.password.reveal();
@@ -72,11 +72,11 @@ LoginCounts::What count_of(const Done& done) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// A grant is the result of a successful check. Later logins with the same credentials use the grant instead
-/// of a new check. Every request may use the grant until `end`. The request that made the check may use the
-/// grant until `deadline`. A request with an earlier deadline than this request may use the grant for the
-/// time `kForOthers` after the check. After these times, the entry only shows that the credentials were
-/// right.
+/// A remembered grant, which is the result of a successful check. Later logins with the same credentials use
+/// the grant instead of a new check. Every request may use it until `end`. The request that made the check
+/// may use it until its `deadline`. A request with an earlier deadline began earlier and may have waited for
+/// this check. It may use the grant for the time `kForOthers`. After these times, the entry only shows that
+/// the credentials were right.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -114,8 +114,8 @@ class GuardedLogins final : public Logins {
   /// result.
   using Flight = std::promise<Outcome>;
 
-  /// If the credentials are a password, counts `done`, the result of the login, for the metrics. Returns
-  /// `done` unchanged.
+  /// If the credentials are a password, counts the login's result `done` for the metrics. Returns `done`
+  /// unchanged.
   template <class Done>
   Done counted(const Credentials& credentials, Done done);
   Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,
@@ -130,8 +130,8 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  // Makes room for one more grant in `grants_`. If `grants_` is full, removes the grants that are no longer
-  // used. If all grants are in use, removes all of them. REQUIRES: the caller holds `mutex_`.
+  // Makes room for one more grant in `grants_`. If `grants_` is full, removes the grants that no request may
+  // use any more. If all grants are in use, removes all of them. REQUIRES: the caller holds `mutex_`.
   void make_room(SteadyTime now);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
@@ -250,8 +250,8 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
           ErrorKind::timeout,
           "Another request is checking the same credentials, and this check did not end in time; try again."};
     }
-    // If the other thread's check timed out, this thread checks the credentials itself, unless `deadline` has
-    // passed, too. The other thread may have had an earlier deadline.
+    // The other thread may have had an earlier deadline. If its check timed out before `deadline`, this
+    // thread checks the credentials itself.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;

@@ -126,8 +126,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // Keeps the helper for later requests. If the helper answered `failed`, its PAM modules may be broken, and
-  // the helper is not kept.
+  // Keeps the helper for later requests. After the answer `failed`, the helper's PAM modules may be broken,
+  // so the helper is not kept.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));

@@ -54,7 +54,7 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Returns whether `stored` is the crypt(3) hash of the password. The start of `stored` names the method.
+/// Returns whether `stored` is the crypt(3) hash of the password. `stored` begins with the hash method.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
@@ -110,7 +110,7 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
   return md5crypt_text(digest);
 }
 
-/// Checks a password against a stored `$apr1$SALT$DIGEST`.
+/// Checks a password against a stored `$apr1$SALT$DIGEST`. `salt_and_digest` is the text after `$apr1$`.
 bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
   const std::size_t dollar = salt_and_digest.find('$');
   if (dollar == std::string_view::npos) return false;

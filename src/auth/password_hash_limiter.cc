@@ -52,8 +52,8 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the `Waiter::round` of a new thread. It is one more than the round of the last waiting thread of
-/// the same network, or `round_` if no thread of this network waits.
+/// Returns the `Waiter::round` of a new thread: the round after that of the network's last waiting thread. If
+/// no thread of this network waits, returns `round_`.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {
@@ -94,7 +94,7 @@ void PasswordHashLimiter::admit() {
 }
 
 std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options) {
-  constexpr unsigned kMostHashes = 8;  // The computation of one hash needs up to 16 MiB of memory.
+  constexpr unsigned kMostHashes = 8;  // Limits the memory, because one hash may need 16 MiB.
   return std::make_shared<PasswordHashLimiter>(
       PasswordHashLimiter::Limits{.at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostHashes),
                                   .waiting = options.max_queued});

@@ -96,8 +96,8 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
-/// The name of a user who logs in, as a pattern. Salt matches the names in `external_auth` with this pattern,
-/// both as a glob and as a regular expression (`expr_match`).
+/// A user's name as a pattern. When a user logs in, Salt takes the user's name as a pattern for the names in
+/// `external_auth`, both as a glob and as a regular expression (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
@@ -111,7 +111,7 @@ class LoginPattern {
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // Drops the last character of `start_`. A repetition such as `*` after this character can make the
+    // Drops the last character of `start_`, because a repetition such as `*` can follow and make this
     // character optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
@@ -183,9 +183,9 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. The rules of `*` apply only if no entry has the
-  /// user's name. Salt uses the user's name as a pattern, so an entry applies only if its name is equal to
-  /// the user's name and also matches this pattern.
+  /// Returns the rules for the subject's name and groups. An entry of a user applies if its name is equal to
+  /// the user's name. As in Salt, the name must also match itself as a pattern, which `a[1]` does not. The
+  /// rules of `*` apply only if no entry matches the user's name as a pattern.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);

@@ -16,8 +16,8 @@ inline WallTime time_at(std::int64_t microseconds) {
   return WallTime(WallTime::duration(microseconds));
 }
 
-/// Removes expired rows in small transactions. `sql` is a DELETE statement with two parameters: the present
-/// time and the largest number of rows. If the store cannot be written, the rows stay.
+/// Removes the rows whose time is at most `end`, in small transactions. `sql` is a DELETE statement with two
+/// parameters: `end` and the largest number of rows. If the store cannot be written, the rows stay.
 inline void remove_ended(store::Store& store, const char* sql, WallTime end) {
   constexpr std::int64_t kSlice = 500;
   if (!store.is_writable()) return;

@@ -90,8 +90,8 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    // The put failed, but etcd may have stored the key nevertheless. If the lease is revoked, etcd removes
-    // the key.
+    // The put failed, but etcd may have stored the key nevertheless. Revokes the lease, so that etcd removes
+    // such a key.
     static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }

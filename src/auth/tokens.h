@@ -40,11 +40,11 @@ class TokenBackend {
   /// Stores a token until the token expires. The token survives a power cut.
   [[nodiscard]] virtual Result<void> add(const std::string& hash, const TokenRecord& record) = 0;
 
-  /// Removes a token. Succeeds if the token is unknown. The removal survives a power cut.
+  /// Removes a token. Also succeeds if the token is unknown. The removal survives a power cut.
   [[nodiscard]] virtual Result<void> remove(const std::string& hash) = 0;
 
-  /// Removes all tokens of a user from the back end `eauth`, or from any back end if `eauth` is empty.
-  /// Returns how many of these tokens were valid at `now`. After an error, some tokens may still be valid.
+  /// Removes all tokens of the users with this name in the back end `eauth`, or in all back ends if `eauth`
+  /// is empty. Returns how many of these tokens were valid at `now`. After an error, some may still be valid.
   [[nodiscard]] virtual Result<std::size_t> remove_all(std::string_view eauth, std::string_view name,
                                                        WallTime now) = 0;
 };

@@ -31,8 +31,8 @@ struct TokenLogin {
 
 /// Checks passwords and tokens, and makes the Identity of their user. An Authenticator is thread-safe.
 ///
-/// A refused client does not learn the cause. An unknown user and a wrong password give the same answer after
-/// the same time. `Logins` limits password guesses and remembers correct passwords for `auth_cache_ttl`.
+/// An unknown user and a wrong password give the same answer after the same time. `Logins` limits password
+/// guesses and remembers correct passwords for `auth_cache_ttl`.
 class Authenticator {
  public:
   /// Makes an authenticator that borrows `clock`. If `store` is null, the authenticator keeps tokens in
@@ -45,14 +45,15 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Checks credentials and returns their user. Calls with the same `deadline` belong to one request. Errors:
-  /// authentication, for wrong credentials; throttled, after too many failed logins; timeout, if the check
-  /// could not start before `deadline`; internal or unavailable, if a back end failed.
+  /// Checks credentials and returns their user. All calls of a request have the same `deadline`, because
+  /// `Logins` recognizes the request by this value. Errors: authentication, for wrong credentials; throttled,
+  /// after too many failed logins; timeout, if the check could not start before `deadline`; internal or
+  /// unavailable, if a back end failed.
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
-  /// Makes a token for a user. The token is valid for `life` if `token_expire_user_override` permits this
-  /// user to choose, otherwise for `token_expire`. The token survives a power cut. Errors: internal;
-  /// unavailable.
+  /// Makes a token for a user. If `token_expire_user_override` permits this user to choose, the token is
+  /// valid for the time `life`. Otherwise, the token is valid for `token_expire`. The token survives a power
+  /// cut. Errors: internal; unavailable.
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
                                               std::optional<std::chrono::milliseconds> life = {});
 
@@ -60,8 +61,8 @@ class Authenticator {
   /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 
-  /// Revokes a token. The revocation survives a power cut. Errors: those of `holder`; internal. After an
-  /// error the token may still be valid.
+  /// Revokes a token. The revocation survives a power cut. Errors: authentication, for an unknown or expired
+  /// token; unavailable; internal. After the error unavailable or internal, the token may still be valid.
   [[nodiscard]] Result<void> revoke_token(SecretView token);
 
   [[nodiscard]] std::vector<std::string> eauths() const;
@@ -76,9 +77,9 @@ class Authenticator {
   std::unique_ptr<Logins> logins_;
 };
 
-/// Revokes the tokens of a user from the back end `eauth`, or from all back ends if `eauth` is empty. Returns
-/// how many of these tokens were valid. `store` may be null if tokens are in etcd. Errors: configuration,
-/// unavailable or internal. After an error, some tokens may still be valid.
+/// Revokes the tokens of the users with this name in the back end `eauth`, or in all back ends if `eauth` is
+/// empty. Returns how many of these tokens were valid. `store` may be null if tokens are in etcd. Errors:
+/// configuration, unavailable or internal. After an error, some tokens may still be valid.
 [[nodiscard]] Result<std::size_t> revoke_tokens_of(const Options& options,
                                                    std::shared_ptr<store::Store> store,
                                                    std::string_view eauth, std::string_view username,

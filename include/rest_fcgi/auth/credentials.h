@@ -15,10 +15,10 @@ namespace rest_fcgi::auth {
 
 inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
 
-/// The users that may choose how long their tokens are valid: Salt's `token_expire_user_override`.
+/// Salt's `token_expire_user_override`: the users that may choose how long their tokens are valid.
 struct TokenLifeRule {
   bool all_users = false;
-  std::set<std::pair<std::string, std::string>> users;  ///< Pairs of back end and user name.
+  std::set<std::pair<std::string, std::string>> users;  ///< The listed users as pairs of back end and name.
 
   [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
     return all_users || users.contains({eauth, user});
@@ -36,7 +36,7 @@ struct Credentials {
   SecretView token;
   /// The client's address according to the web server. Empty if unknown.
   std::string_view remote{};
-  /// The lifetime that the client wants for a new token: the key `token_expire` of Salt's request.
+  /// The lifetime that the client wants for a new token, from the key `token_expire` of the request.
   std::optional<std::chrono::milliseconds> token_life{};
 
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {

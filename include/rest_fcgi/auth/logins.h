@@ -66,8 +66,8 @@ class Logins {
   using Outcome = Result<std::shared_ptr<const Grant>>;
 
   /// A function that checks credentials. Errors: authentication, if the credentials are wrong, with the cause
-  /// for the log; other errors, if the check could not be made. The error internal, and any error with
-  /// `counts_as_guess`, count as a password guess too.
+  /// for the log; other errors, if the check could not be made. Three errors count as a password guess:
+  /// authentication, internal, and any error whose `counts_as_guess` is true.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
   /// Makes a Logins object that remembers a Grant for the time `ttl`. If `ttl` is 0, only the chunks
@@ -80,31 +80,32 @@ class Logins {
   virtual ~Logins() = default;
 
   /// Returns a remembered Grant of these credentials, or the result of `check`. If another thread is checking
-  /// these credentials, waits for the result of that thread. Calls with the same `deadline` belong to one
-  /// request, which checks equal credentials only once. A Grant that was remembered with another `stamp` is
-  /// not used. Wrong tokens do not count as password guesses.
+  /// these credentials, waits for the result of that thread. A request checks equal credentials only once.
+  /// All its calls have the same `deadline`, because this value identifies the request. `stamp` is the
+  /// version of the back end's data. A Grant that was remembered with another `stamp` is not used. Wrong
+  /// tokens do not count as password guesses.
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.
   [[nodiscard]] virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                                       std::string_view stamp = {}) = 0;
 
-  /// Checks a password as `login` does, but always calls `check`. Each login therefore gets its own token.
+  /// Checks a password without a remembered Grant, so that each login gets its own token.
   [[nodiscard]] virtual Outcome login_anew(const Credentials& credentials, const Check& check,
                                            SteadyTime deadline) = 0;
 
-  /// Calls `attempt`, which sends the credentials to the master. The limit on password guesses applies. The
-  /// error authentication counts as a guess. Errors: those of `login` and `attempt`. REQUIRES: the
-  /// credentials are of the kind eauth.
+  /// Calls the function `attempt`, which sends a user name and a password to the master. The limit on
+  /// password guesses applies. An authentication error of `attempt` counts as a guess. Errors: those of
+  /// `login` and `attempt`. REQUIRES: the credentials are of the kind eauth.
   [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials,
                                              const std::function<Result<void>()>& attempt,
                                              SteadyTime deadline) = 0;
 
-  /// Revokes a token of a Salt master. REQUIRES: the credentials are of the kind token, and `make` got a
-  /// revocation list.
+  /// Revokes a token of a Salt master. REQUIRES: the credentials are of the kind token, and the argument
+  /// `revocations` of `make` was not null.
   [[nodiscard]] virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
 
-  /// Forgets a remembered Grant. The caller uses this if the master refuses the Grant's token.
+  /// Forgets a remembered Grant. The caller does this after the master has refused the Grant's token.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;
 };
 

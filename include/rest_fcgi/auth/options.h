@@ -13,17 +13,18 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a function call. The call has to fulfil all conditions. An absent pattern
-/// allows any value. If `others` is false, the call must not have further arguments.
+/// Conditions on the arguments of a function call. The call has to have each argument in `args` and `kwargs`,
+/// with a value that matches the argument's pattern. An absent pattern allows any value. If `others` is
+/// false, the call must not have further arguments.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
-  /// Whether a call may have arguments that have no condition. Salt allows such arguments.
+  /// Whether a call may have arguments that have no condition. Salt always allows such arguments.
   bool others = false;
 };
 
-/// A function name or pattern, with conditions on the arguments. A call has to fulfil at least one item of
-/// `conditions`.
+/// A function name or pattern, with conditions on the arguments. If `conditions` is not empty, a call has to
+/// fulfil at least one of its items.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
@@ -31,8 +32,8 @@ struct FunctionRule {
 };
 
 struct Rule {
-  /// The place where the functions may run: a compound target of minions, or an empty text for any minion.
-  /// Runners and wheels have the scope `@runner`, `@wheel` or a module such as `@jobs`.
+  /// The place where the functions may run: a compound target of minions, or an empty text for any minion. A
+  /// rule for runners or wheels has the scope `@runner`, `@wheel` or a module such as `@jobs`.
   std::string scope;
   /// The allowed functions. If `scope` begins with `@`, an empty list allows all functions of the scope.
   std::vector<FunctionRule> functions;
@@ -65,8 +66,8 @@ struct LoginGuardOptions {
   std::size_t threads = 1024;
   /// How many threads at a time may delay the reply to a failed login.
   std::size_t max_delayed = 64;
-  /// How many threads at a time may wait for the end of other logins of the same user or address. As many
-  /// further threads may wait for their turn to compute a password's hash.
+  /// How many threads at a time may wait for the end of other logins of the same user or address. This is
+  /// also the largest number of threads that wait to compute a password's hash.
   std::size_t max_queued = 512;
 };
 
@@ -76,7 +77,7 @@ struct PamOptions {
   /// `max_helpers` limits the helper processes, and so the concurrent conversations with PAM.
   std::size_t max_helpers = 4;
   std::size_t max_waiting = 64;  ///< `max_waiting` limits the threads that wait for a free helper process.
-  /// `timeout` limits the time for which a login waits for a free helper process, and again for PAM's answer.
+  /// `timeout` limits the wait for a free helper process, and then again the wait for PAM's answer.
   std::chrono::milliseconds timeout{30000};
 };
 

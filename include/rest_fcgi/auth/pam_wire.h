@@ -60,8 +60,8 @@ struct Answer {
 [[nodiscard]] std::optional<Request> read_request(std::string_view body);
 [[nodiscard]] std::optional<Answer> read_answer(std::string_view body);
 
-/// Returns whether the text is safe as a user name for PAM. PAM modules write the name into logs and use it
-/// in file names.
+/// Returns whether the text is safe as a user name for PAM. Some characters are not safe, because PAM modules
+/// write the name into logs and use it in file names.
 [[nodiscard]] bool is_username(std::string_view text);
 
 [[nodiscard]] bool is_service(std::string_view text);

@@ -50,15 +50,15 @@ class PasswordHashLimiter {
  private:
   struct Waiter {
     const std::string& network;
-    // The limiter admits threads with a smaller `round` first. Each further waiting thread of a network has a
-    // greater `round`, so the networks take turns.
+    // The limiter admits all threads of a round before the threads of the next round. A network has at most
+    // one waiting thread in each round, so the networks take turns.
     std::uint64_t round;
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
   };
   using Waiters = std::list<Waiter*>;
 
-  // REQUIRES: the caller holds `mutex_`. This applies to all functions from `may_enter` to `admit`.
+  // The caller of each function from `may_enter` to `admit` has to hold `mutex_`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;
@@ -72,7 +72,7 @@ class PasswordHashLimiter {
   mutable std::mutex mutex_;
   std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards `inside_` and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  // The highest `Waiter::round` of all threads that were admitted. The first waiting thread of a network gets
+  // The highest round of the threads that were admitted. A thread of a network without waiting threads gets
   // this round.
   std::uint64_t round_ = 0;
   Waiters waiters_;

@@ -26,8 +26,8 @@ struct FunctionCall {
   std::string_view name;
   CallArguments sent;
 
-  /// The arguments that the function receives. Absent if they are equal to `sent`. If present, the rules have
-  /// to allow both `sent` and `received`.
+  /// The arguments that the function receives, after a text `name=value` has become a keyword argument.
+  /// Absent if they are equal to `sent`. If present, the rules have to allow both `sent` and `received`.
   std::optional<CallArguments> received{};
 };
 
@@ -57,7 +57,7 @@ struct Subject {
 struct Finding {
   enum class Kind {
     allows,
-    /// The call reaches a minion that the rule's target does not contain, or reaches no minion.
+    /// The rule's target does not contain all minions that the call reaches, or the call reaches no minion.
     other_target,
     other_arguments,
   };
@@ -81,29 +81,29 @@ class Permissions {
   Permissions(const Permissions&) = delete;
   Permissions& operator=(const Permissions&) = delete;
 
-  /// Returns whether the user may make all `calls` on the minions that the calls reach. Returns false if
-  /// `calls` is empty.
+  /// Returns whether the user may make all `calls`. The function `within` compares the target of a rule with
+  /// the minions that the calls reach. Returns false if `calls` is empty.
   [[nodiscard]] bool allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                                  const TargetsWithin& within) const;
 
-  /// Returns whether the user may run this runner or wheel. Returns false if the function's name does not
-  /// have exactly one dot.
+  /// Returns whether the user may run this runner or wheel. Refuses a function whose name is not
+  /// `MODULE.FUNCTION` with exactly one dot.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
 
-  /// Returns the rules of the user that name the function of the call, in the order of the file. If at least
-  /// one Finding has the kind `allows`, the call is allowed.
+  /// Returns the user's rules that name the function of the call, in the order of the file. The call is
+  /// allowed if at least one Finding has the kind `allows`.
   [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
                                                    const TargetsWithin& within) const;
   [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
                                                     const FunctionCall& call) const;
 
   /// Returns the rules that the reply to a login shows, such as `["test.ping", {"ms-0": ["test.echo"]}]`.
-  /// Returns `{}` if there are no rules. As in Salt, the reply always shows the rules of `*`
-  /// (`sum_permissions` and `sorted_permissions` in Salt's netapi).
+  /// Returns `{}` if no rules apply to the user. As in Salt, the reply shows the rules of `*` even if they do
+  /// not apply to this user (`sum_permissions` and `sorted_permissions` in Salt's netapi).
   [[nodiscard]] Json shown(const Subject& subject) const;
 
-  /// Returns which events a user may see. A user with the rule `@events` or with all rights may see all
-  /// events. A user with any other rule may see the events of this user's own jobs.
+  /// Returns which events a user may see: all events with the rule `@events` or with all rights, the events
+  /// of the user's own jobs with any other rule, and no events without a rule.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
   /// Returns whether the user has the rule `@metrics`.
@@ -121,12 +121,12 @@ class Permissions {
 /// `Permissions::make` refuses.
 [[nodiscard]] bool matches_any(std::string_view pattern, std::span<const std::string> names);
 
-/// Makes Permissions from the rights in a token of a Salt master (`Grant::auth_list`). The rules apply to
-/// every user of the back end `eauth`. Malformed entries allow nothing.
+/// Makes Permissions from the rights in a token of a Salt master (`Grant::auth_list`). These rights have no
+/// user name, so the rules apply to every user of the back end `eauth`. Malformed entries allow nothing.
 [[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);
 
-/// Removes the rules that `Permissions::make` would refuse, and returns a message for each removed rule. If a
-/// user has no rules afterwards, the user's entry stays, so that the rules of `*` do not apply.
+/// Removes the rules that `Permissions::make` would refuse, and returns a message for each removed rule. A
+/// user who has no rules afterwards still has an entry, so that the rules of `*` do not apply to this user.
 [[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);
 
 }  // namespace rest_fcgi::auth

@@ -20,19 +20,20 @@ class RevocationList {
 
   [[nodiscard]] Result<bool> has(SecretView token) const;
 
-  /// Returns whether a token of the user is revoked. `start` is the time at which the token was made.
+  /// Returns whether `add_user` has revoked a token that this user got at `start`.
   [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
   /// Revokes a token. `expire` is the time at which the token expires. The revocation survives a power cut.
   [[nodiscard]] Result<void> add(SecretView token, WallTime expire);
 
-  /// Revokes all tokens of a user that were made until `made_until`. An empty `eauth` means all back ends.
+  /// Revokes all tokens that the user got until the time `made_until`. An empty `eauth` means all back ends.
   /// The revocation survives a power cut.
   [[nodiscard]] Result<void> add_user(std::string_view eauth, std::string_view name, WallTime made_until);
 
  private:
   const std::shared_ptr<store::Store> store_;
-  // The destructor of `cleaning_` runs first and waits for the task, which uses the other members.
+  // Each second, a task of the store removes expired rows. The destructor of `cleaning_` waits for the task,
+  // and runs before the destructor of `store_`, which the task uses.
   store::Store::Registration cleaning_;
 };
 

@@ -18,7 +18,7 @@ struct RsaPair {
   static Result<RsaPair> make(int bits);
 };
 
-/// Returns the lines of a PEM text between the first and the last. Salt makes fingerprints from these lines.
+/// Returns a PEM text without its first and last line. Salt makes fingerprints from these texts.
 [[nodiscard]] std::string_view pem_body(std::string_view pem);
 
 /// Returns the fingerprint of a text as Salt's `key.finger` does. `hash_type` is a value of Salt's option
