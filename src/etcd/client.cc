@@ -100,7 +100,8 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // The lease may exist because an earlier attempt made it and only the reply was lost.
+  // An earlier attempt may have made the lease, and only its reply was lost. The error `lease already exists`
+  // therefore means success.
   const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
   return is_granted ? Result(id) : answer.error();
 }
@@ -114,7 +115,7 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  // For etcd, one zero byte is the end of a range without an upper bound.
+  // In etcd, a `range_end` of one zero byte means that the range has no upper bound.
   if (end.empty()) return std::string(1, '\0');
   end.back() = static_cast<char>(end.back() + 1);
   return end;

@@ -151,8 +151,8 @@ Tried<std::string> Cluster::find_prefix(std::size_t member, Deadline deadline) {
   if (std::string known = members_.prefix(member); !known.empty()) return known;
   Tried<Probed> probed = probe(*transport_, members_.url(member), deadline);
   if (Failure* failure = std::get_if<Failure>(&probed)) {
-    // The caller's request cannot be sent, because the prefix of its URL (such as `/v3`) is not known.
-    // So it is known that etcd did not execute the request.
+    // The prefix of the member's URL (such as `/v3`) is not known, so the caller's request was not sent. It
+    // is therefore known that etcd did not execute the request.
     failure->is_outcome_known = true;
     return std::move(*failure);
   }

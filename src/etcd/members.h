@@ -60,7 +60,9 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    std::uint64_t cluster_id = 0;  // The ID of the member's cluster. `note_failure` keeps this ID.
+    // The ID of the member's cluster, or 0 if unknown. `note_failure` keeps this ID, so that `set_cluster`
+    // can detect a replaced cluster.
+    std::uint64_t cluster_id = 0;
   };
 
   mutable std::mutex mutex_;
@@ -71,8 +73,8 @@ class Members {
 /// The effect of a request on data.
 enum class Effect {
   reads,
-  writes,       ///< `writes` requests change data, and the client may repeat them.
-  writes_once,  ///< `writes_once` requests change data, and the client must not repeat them.
+  writes,       ///< `writes` means a change that the client may repeat.
+  writes_once,  ///< `writes_once` means a change that the client must not repeat.
 };
 
 /// Sends a request to a member once. Returns std::nullopt for success.

@@ -95,7 +95,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(group >> shift & 255U));
     group = 0;
   }
-  // Refuses a last base64 character with unused bits that are not zero.
+  // The unused bits of the last base64 character must be zero, as in every text of `append_base64`.
   for (std::size_t i = 0; i < padding; ++i) {
     if (bytes.back() != '\0') return std::nullopt;
     bytes.pop_back();

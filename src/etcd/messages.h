@@ -19,11 +19,11 @@
 /// padding), and integers are strings. Fields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
 
-/// Decodes base64. Returns std::nullopt for a text that `append_base64` cannot have written.
+/// Decodes base64 in the form that `append_base64` writes. Returns std::nullopt for any other text.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
-/// Reads the fields of a message. An absent field is zero, empty or false. `mistake` receives the first
-/// malformed field. The document and `mistake` must outlive this object.
+/// Reads the fields of a message. For an absent field, returns zero, false or an empty text. `mistake`
+/// receives a text about the first malformed field. The document and `mistake` must outlive this object.
 class Fields {
  public:
   Fields(JsonValue message, std::string& mistake);
@@ -35,7 +35,7 @@ class Fields {
   [[nodiscard]] std::string bytes(std::string_view name) const;
 
   [[nodiscard]] std::optional<Fields> message(std::string_view name) const;
-  /// Returns a field as `message` does. If the field is absent, reports the field as malformed.
+  /// Returns the message in a field. If the field is absent, reports the field as malformed.
   [[nodiscard]] std::optional<Fields> require(std::string_view name) const;
 
   template <class Read>

@@ -88,7 +88,7 @@ class HttpStream {
   HttpStream& operator=(const HttpStream&) = delete;
 
   /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
-  /// `Transport::exchange`; timeout, if the reply has ended.
+  /// `Transport::exchange`; timeout, if the server has ended the reply.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.

@@ -24,7 +24,7 @@ class LineReader {
   void append(std::string_view bytes);
 
   /// Returns the next line that is not empty, or std::nullopt if no complete line has arrived. Errors:
-  /// internal, if the line is longer than `most` bytes.
+  /// internal, if the line has more bytes than the constructor's limit.
   [[nodiscard]] Result<std::optional<std::string>> next();
 
   /// Returns the bytes after the last newline, which may be an error message at the end of a stream.
@@ -82,7 +82,7 @@ class WatchBacklog {
   void close_last();
 
   std::deque<std::vector<WatchEvent>> revisions_;  // `revisions_` has the events, one item for each revision.
-  bool is_last_open_ = false;                      // `is_last_open_` says that the last item may grow.
+  bool is_last_open_ = false;                      // `is_last_open_` says that the last item may be partial.
   std::int64_t next_revision_;                     // Events may still arrive from `next_revision_` on.
 };
 

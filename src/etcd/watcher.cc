@@ -71,8 +71,8 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads the bytes after the last newline of a stream. `end` is the failure that ended the stream. Returns
-  /// `end` if the bytes are not a complete message.
+  /// The failure `end` has ended a stream. Reads the bytes after the stream's last newline, which may be an
+  /// error message. If the bytes are not a complete message, returns `end`.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
