@@ -71,7 +71,8 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  // Whether a durable write has run. All durable writes have the same statement, so one of them is enough.
+  // Whether a durable write has run. All durable writes run the same statement, so one of them is enough for
+  // a commit.
   bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -150,7 +151,8 @@ void Store::note_outcome(const Result<void>& outcome) {
   // not show that the database cannot be written.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // While writes fail, a write does not wait if another process has locked the database.
+  // After a failed write, writes do not wait for the lock of another process, so that their callers get the
+  // error at once. After a successful write, they wait again.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -202,8 +204,8 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // SQLite cannot return to the beginning of the log while this process commits. The lock stops commits for a
-  // moment.
+  // SQLite can reuse the log from its beginning only if this process does not commit at this time. The lock
+  // stops commits for a moment.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
