@@ -40,7 +40,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// Returns the item for a return if `raw` is set. The item is the return's event on Salt's bus.
+/// Returns a return in the form of its event on Salt's bus. This is the item of the reply if `raw` is set.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");

@@ -127,8 +127,9 @@ bool Gatherer::Inbox::take(const Return& ret) {
   return true;
 }
 
-/// Receives the returns of one `Round`. If `counts` is true, the size of the reply is limited. An Error
-/// replaces the first return beyond the limit, and later returns are dropped.
+/// Receives the returns of one `Round`, which is a published job or `find_job`. If `counts` is true, the
+/// returns count towards the limit of the reply. An Error replaces the first return beyond the limit, and
+/// later returns are dropped.
 class Gatherer::Slot final : public master::Addressee {
  public:
   Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)

@@ -130,7 +130,7 @@ class Gatherer {
     master::Job job;
     JobWait wait;
     std::optional<std::size_t> question{};  ///< `question` is the index in `rounds_` of the last `find_job`.
-    bool is_over = false;                   ///< `is_over` says that the job waits for no more minions.
+    bool is_over = false;                   ///< `is_over` says that no minion of the job is awaited.
   };
   /// A published job, or a published `find_job` about a job.
   struct Round {
@@ -147,7 +147,7 @@ class Gatherer {
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// Subtracts the size of a return from `room`. Returns false if `room` is too small.
+    /// Subtracts a return's size from `room`. Returns false if the size is larger than `room`.
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
@@ -172,9 +172,10 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;     ///< `active_` has the jobs whose minions the Gatherer still waits for.
-  std::optional<Message> message_;  ///< `message_` is the last one from `inbox_`. A result may point into it.
-  std::vector<Arrival> ready_;      ///< `ready_` has the received results.
+  std::vector<Active*> active_;  ///< `active_` has the jobs whose minions the Gatherer still waits for.
+  /// `message_` is the last message of `inbox_`. A result may point into it.
+  std::optional<Message> message_;
+  std::vector<Arrival> ready_;  ///< `ready_` has the received results.
   std::size_t handed_out_ = 0;  ///< `handed_out_` counts the results in `ready_` that `next` has returned.
   std::optional<Error> too_large_;  ///< `too_large_` is the error that follows the results in `ready_`.
 };

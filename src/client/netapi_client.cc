@@ -153,7 +153,8 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // Checks the limit again, because other chunks may have added results since `before` was read.
+  // Checks the limit again, because other chunks may have added results since `gathered` was read into
+  // `before`.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }
