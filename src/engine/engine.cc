@@ -41,8 +41,9 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Reserves ?2 microseconds for job ids, after the last reserved range and not before the time ?1. If the
-/// stored value is more than an hour after ?1, the clock was set back, and the stored value is ignored.
+/// Reserves a range of ?2 microseconds for job ids. The range begins after the last reserved range, but not
+/// before the time ?1. If the last range ends more than an hour after ?1, the clock was set back, and the
+/// last range is ignored.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";

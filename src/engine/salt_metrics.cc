@@ -57,8 +57,8 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the text as the value of a label. Callers choose the text, so a text of more than 128 bytes
-/// becomes `other`.
+/// Returns the text as the value of a label. Users of the API choose the text, so a text of more than 128
+/// bytes becomes `other`.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;
@@ -161,7 +161,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  // The job id of `salt/job` and `salt/run`, or the minion id of other tags.
+  // In a tag `salt/job/...` or `salt/run/...`, the job id. In any other tag, the minion id.
   const std::string_view id = take_part(tag);
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);

@@ -37,8 +37,8 @@ class Monitor {
   /// Starts to count the jobs of `master`. REQUIRES: no earlier call, and the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
-  /// Returns an application that passes requests to `application` and counts them. The counters have the
-  /// label `module` with the value `module`.
+  /// Returns an application that passes requests to `application` and counts them. The parameter `module` is
+  /// the value of the counters' label `module`.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
     return requests_.counted(std::string(module), std::move(application));
   }
