@@ -52,7 +52,7 @@ bool reads(const Environ& environ) {
   return method == "GET" || method == "HEAD";
 }
 
-/// Returns the digits of a status, in a text that is never destroyed.
+/// Returns the status as digits. The text is valid until the process ends.
 std::string_view digits_of(Status status) {
   static const auto all = [] {
     std::array<std::string, 600> made;
