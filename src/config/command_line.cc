@@ -169,7 +169,7 @@ constexpr ActionOption kActions[] = {
     {"watch", CommandLine::Action::watch, read_watch},
 };
 
-/// Options that need another option, and this other option.
+/// Pairs of options. The first option of a pair needs the second option.
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"user", "init"},  {"password-stdin", "init"}, {"tag", "watch"},
     {"json", "watch"}, {"url", "watch"},           {"token-file", "watch"},

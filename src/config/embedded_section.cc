@@ -122,7 +122,7 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// The number of hosts that `host_number` can distinguish. Each host can make 15,000 job ids a second.
+/// The number of hosts that `host_number` can distinguish. Each of 64 hosts can make 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
 /// Returns the default of `host_number`, which depends on the host and user and is the same at each start.

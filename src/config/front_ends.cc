@@ -98,7 +98,7 @@ bool is_address_list(const Node& node) {
 }
 
 /// Reads the trusted web servers: `auto` or a list. Refuses `*`, because every client could claim any
-/// address. Refuses an empty value, because its meaning is ambiguous.
+/// address. Refuses a key without a value, because it could mean all web servers or none.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);

@@ -125,7 +125,7 @@ void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.client_key", options.client_key);
   require(from, "etcd.client_cert", "etcd.client_key");
   require(from, "etcd.client_key", "etcd.client_cert");
-  // Without `etcd.ca`, Salt connects without TLS and ignores the certificate of the client.
+  // Without `etcd.ca`, Salt connects without TLS, and the certificate of the client has no effect.
   require(from, "etcd.client_cert", "etcd.ca");
 }
 

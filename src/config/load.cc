@@ -106,7 +106,7 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 
 constexpr std::size_t kPlaceDepth = 3;
 
-/// Adds the file and line of each key in the upper three levels of maps.
+/// Adds to `places` the file and line of each key in the upper three levels of maps.
 void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
   for (const Entry& entry : map.entries) {
     const std::string path = above + entry.key;

@@ -121,7 +121,7 @@ Result<Node> read_map(const std::string& path) {
   return root;
 }
 
-/// The folders that the last `expand` on this thread could not read. Each folder has its error number.
+/// The folders that the last call of `expand` on this thread could not read, each with its error number.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {

@@ -149,7 +149,7 @@ class Reader {
   /// Reads a number of bytes, such as `65536` or `64K`.
   void bytes(std::string_view key, std::size_t& value, Range range);
 
-  /// Reads seconds with a fraction. `least` is in milliseconds, and `most` is in seconds.
+  /// Reads seconds with a fraction. The parameter `least` is in milliseconds, and `most` is in seconds.
   void seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                std::chrono::seconds most);
   void whole_seconds(std::string_view key, std::chrono::seconds& value, Range range);
@@ -176,14 +176,15 @@ class Reader {
   /// style, an empty value gives null, too.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< `value_or_empty` also returns an empty value.
+  /// Returns the value of `key`, even if the value is empty. Marks `key` as known.
+  const Node* value_or_empty(std::string_view key);
 
   /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
   /// Reports a mistake for each key that was not read.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }
-  /// Warns of each key that was not read. Reports a mistake instead if the key begins with `refused`.
+  /// Warns of each unread key. If the key begins with the text `refused`, reports a mistake instead.
   void warn_of_unknown_keys(std::string_view refused = {}) { report_unknown_keys(false, refused); }
 
   /// Warns of unread keys that resemble a known key. Does not warn of the keys in `others`.
@@ -214,7 +215,8 @@ class Reader {
   bool at_start_ = false;
 };
 
-/// Returns up to three of `names` that differ from `word` in at most `most` letters, the most similar first.
+/// Returns up to three of `names` that resemble `word`, the most similar first. The parameter `most` is the
+/// largest number of different letters.
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
                                                   const std::vector<std::string>& names,
                                                   std::size_t most = static_cast<std::size_t>(-1));

@@ -202,7 +202,7 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
-  options.token_dir = cachedir + "/tokens";  // As in Salt, the key `token_dir` is ignored.
+  options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, so it is not read.
   settings.store = {state_folder(cachedir) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);

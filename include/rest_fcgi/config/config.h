@@ -52,8 +52,8 @@ struct CommandLine {
   std::string tgt;
   /// `has_password_on_stdin` makes `init` read the password from standard input.
   bool has_password_on_stdin = false;
-  watch::Options watch;    ///< If `watch.url` is empty, the configuration has the URL.
-  std::string token_file;  ///< `token_file` has the token for `--watch`. If empty, SALTAPI_TOKEN has it.
+  watch::Options watch;    ///< If `watch.url` is empty, the URL comes from the configuration.
+  std::string token_file;  ///< `token_file` has the token for `--watch`. If not set, SALTAPI_TOKEN has it.
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
@@ -93,7 +93,7 @@ struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< The options of rest_wsgi. The other modules have a copy in `common`.
+  netapi::Options netapi;  ///< The options of rest_wsgi. Other modules have a copy in their `common`.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
@@ -104,8 +104,8 @@ struct Settings {
   store::Options store;
   returner::Options returner;
   Engine engine = Engine::embedded;
-  std::string master_user = "root";  ///< `master_user` is Salt's `user`, as which the master runs.
-  /// `default_cachedir` is Salt's default `cachedir`. Empty unless the engine `embedded` uses this folder.
+  std::string master_user = "root";  ///< `master_user` is the user of the master's process (Salt's `user`).
+  /// `default_cachedir` is Salt's default `cachedir` if the engine `embedded` uses it, and empty otherwise.
   std::string default_cachedir;
   std::vector<std::string> warnings;  ///< Warnings of one line each.
   Places places;
@@ -124,7 +124,7 @@ struct Settings {
 /// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
-/// Returns the error. If it begins with a configuration key, puts the key's `FILE:LINE` in front.
+/// Returns `error`. If its message begins with a configuration key, puts the key's `FILE:LINE` in front.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
 /// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store then cannot
