@@ -57,7 +57,7 @@ Result<Thread> Thread::start_task(std::unique_ptr<Task> task, std::size_t stack_
   if (error != 0) {
     return Error{ErrorKind::internal, format("cannot start a thread: {}", errno_text(error))};
   }
-  static_cast<void>(task.release());  // The new thread owns the task.
+  static_cast<void>(task.release());  // The new thread destroys the task.
   thread.joinable_ = true;
   return thread;
 }

@@ -19,7 +19,8 @@ namespace rest_fcgi {
   return first_bad_byte(text) == text.size();
 }
 
-/// Returns `text`. If `text` has more than `most` bytes, cuts it between two characters and adds three dots.
+/// Returns `text`. If the text has more bytes than the parameter `most`, cuts it between two characters and
+/// adds three dots.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
 
 /// Returns an excerpt of at most 64 bytes of `text`, in single quotes, for messages.

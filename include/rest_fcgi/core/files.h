@@ -26,11 +26,11 @@ namespace rest_fcgi {
 Result<void> write_all(int fd, std::string_view bytes);
 
 /// Reads to the end of the file. Errors: the kind that `errno_kind` returns; internal, if the file has more
-/// than `most` bytes. A failure leaves the error number in errno.
+/// bytes than the parameter `most`. A failure leaves the error number in errno.
 Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
-/// Returns a text that differs after each change of a file. Returns an empty text if the file changed within
-/// the last 20 ms.
+/// Returns a text that differs after each change of a file. In the first 20 ms after a change, returns an
+/// empty text, because a second change may not change the file's time stamp.
 [[nodiscard]] std::string file_stamp(const struct stat& status);
 
 /// Returns why a file or folder must not be trusted, or std::nullopt if the file is safe. The owner must be
