@@ -80,12 +80,12 @@ struct Reply {
 /// than `kMaxOrder`.
 [[nodiscard]] std::string to_bytes(const StartOrder& order);
 
-/// Returns the length of a StartOrder, which the first `kHeader` bytes contain. Returns absent if the length
-/// is more than `kMaxOrder`.
+/// Returns the length of a StartOrder, which the first `kHeader` bytes contain. Returns std::nullopt if the
+/// length is more than `kMaxOrder`.
 [[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
 
-/// Reads a StartOrder from the bytes after the length. Returns absent if the bytes are malformed or have
-/// another protocol version.
+/// Reads a StartOrder from the bytes after the length. Returns std::nullopt if the bytes are malformed or
+/// have another protocol version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire
