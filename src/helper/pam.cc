@@ -283,31 +283,31 @@ class FailureRate {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
       // The file may be damaged. A time outside the possible range becomes the nearest possible time.
-      paid_ = std::clamp(paid_, time, most);
-      has_room = paid_ + interval_ <= most;
-      if (has_room) paid_ += interval_;
+      counted_until_ = std::clamp(counted_until_, time, most);
+      has_room = counted_until_ + interval_ <= most;
+      if (has_room) counted_until_ += interval_;
     });
     return has_room;
   }
 
   /// Undoes the call of `enter` for a password that was right.
   void uncount() {
-    change([this] { paid_ -= interval_; });
+    change([this] { counted_until_ -= interval_; });
   }
 
  private:
   using Time = std::chrono::nanoseconds;
 
-  /// Reads `paid_` from the file, calls `change` and writes `paid_` back, while this process holds the file's
-  /// lock.
+  /// Reads `counted_until_` from the file, calls `change` and writes `counted_until_` back, while this
+  /// process holds the file's lock.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
     ::flock(file_.get(), LOCK_EX);
     std::int64_t stored = 0;
-    if (::pread(file_.get(), &stored, sizeof stored, 0) == sizeof stored) paid_ = Time(stored);
+    if (::pread(file_.get(), &stored, sizeof stored, 0) == sizeof stored) counted_until_ = Time(stored);
     change();
-    stored = paid_.count();
+    stored = counted_until_.count();
     if (::pwrite(file_.get(), &stored, sizeof stored, 0) < 0) file_.reset();
     if (file_) ::flock(file_.get(), LOCK_UN);
   }
@@ -316,10 +316,10 @@ class FailureRate {
   UniqueFd file_;
   // The time up to which wrong passwords are counted. Each wrong password adds `interval_` to this time or,
   // if this time has passed, to the present time. At `kBurst` seconds in the future, the limit is reached.
-  Time paid_{0};
+  Time counted_until_{0};
 };
 
-// The time limit for a request in seconds. rest_fcgi itself waits up to 30 seconds.
+// The time limit for a request in seconds. It is longer than the 30 seconds for which rest_fcgi waits.
 constexpr unsigned kLongestRequest = 60;
 
 constexpr const char* kUsage =
@@ -401,8 +401,8 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// Waits for the next frame and returns its body. Returns absent at the end of the input, or if the frame is
-/// malformed.
+/// Waits for the next frame and returns its body. Returns std::nullopt at the end of the input, or if the
+/// frame is malformed.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;

@@ -465,8 +465,8 @@ int run(int argc, char** argv) {
                         " or root at its other end",
                     EX_NOPERM);
   }
-  for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // Opens each of the descriptors 0, 1 and 2 that is closed.
+  // Opens the descriptors 0, 1 and 2 if they are closed, so that no other file gets their numbers.
+  for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;
