@@ -177,8 +177,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (found == anchored_.end())
       fail(mark, "found an alias inside of the value that it names, expected another value");
     const Size size = size_of(found->second);
-    // `size.values` includes the copied value itself. `add` counts this value below, so one is subtracted
-    // here.
+    // `size.values` also counts the copied value itself, which `add` counts below. So one is subtracted here.
     count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {

@@ -12,7 +12,7 @@ enum class Style { plain, single_quoted, double_quoted };
 /// in yaml/emitter.py).
 struct ScalarLook {
   bool multiline = false;
-  bool may_be_plain = true;  ///< Whether the text, judged by its characters, needs no quotes in block style.
+  bool may_be_plain = true;  ///< Whether the text's characters need no quotes in block style.
   bool may_be_single_quoted = true;
 };
 

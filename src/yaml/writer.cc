@@ -231,8 +231,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// While an Indent exists, the indentation is greater by two columns. If `deeper` is false, the indentation
-  /// stays.
+  /// An Indent with `deeper` increases the indentation by two columns while the Indent exists.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
