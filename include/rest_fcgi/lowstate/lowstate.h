@@ -95,7 +95,7 @@ struct LocalCall {
   std::string_view jid;  ///< `jid` is the job id that the caller chose. Empty for batches.
   std::optional<JsonValue> metadata;
   BatchSize batch;
-  /// In `local_batch`, the next minion starts `batch_wait` after a return.
+  /// In `local_batch`, another minion starts when the time `batch_wait` has passed after a return.
   std::chrono::milliseconds batch_wait{0};
   bool failhard = false;  ///< With `failhard`, no further minion of `local_batch` starts after a failure.
   bool raw = false;       ///< With `raw`, the results of `local_batch` are whole events.
