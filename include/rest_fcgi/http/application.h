@@ -125,8 +125,8 @@ class Feed {
     std::string reason;
   };
 
-  /// Appends texts to `parts`, about `most_bytes` in total. A feed that has no text to send calls `wake`
-  /// later. An End ends the body, and the front end makes no further call.
+  /// Appends texts to `parts`, about `most_bytes` bytes in total. If the feed has no text to send, it calls
+  /// `wake` later. An End ends the body, and the front end makes no further call.
   [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
                                                 const Wake& wake) = 0;
 
