@@ -28,7 +28,6 @@ def _root(get, post):
     post("/", [PING], name="POST / without a session", main=True)
     post("/", [PING], "admin", main=True)
     post("/", [PING, with_(ECHO, arg=["a", 1])], "admin", name="two chunks")
-    post("/", PING, "admin", name="one object")
 
 
 def _negotiation(get):
@@ -42,7 +41,6 @@ def _negotiation(get):
 def _bodies(post):
     run = [with_(ECHO, **CRED, arg=["a", 2])]
     post("/run", run, name="a list as JSON", main=True)
-    post("/run", run, name="JSON with a charset", media="application/json; charset=utf-8")
     yaml = "- client: local\n  tgt: ms-0\n  fun: test.arg\n  arg: [017, 1_000, 12:30:45, 2026-01-01, yes]\n"
     yaml += "  username: saltdev\n  password: x\n  eauth: auto\n"
     post("/run", yaml, name="a list as YAML", media=YAML, main=True)
@@ -50,9 +48,6 @@ def _bodies(post):
     form = "username=saltdev&password=x&eauth=auto&client=local&tgt=ms-0&fun=test.arg"
     post("/run", form + "&arg=1&arg=2.5&arg=true&arg={a: b}&arg=[1,2]", name="a form", media=FORM, main=True)
     post("/run", form + "&arg=x%3D1", name="a form with a keyword", media=FORM)
-    post("/run", form + "&arg=%C3%A4+b%zz;c", name="a form with escapes", media=FORM)
-    empty = "&timeout=&tgt_type=&kwarg=&token=&batch=&metadata=&jid=&ret=&full_return="
-    post("/run", form.replace("test.arg", "test.ping") + empty, name="a form with fields without a value", media=FORM)
     subset = "username=saltdev&password=x&eauth=auto&client=local_subset&tgt=ms-*&fun=test.ping&subset=1"
     post("/run", subset, name="a form with a subset", media=FORM, ours=(200, "True"))
     post("/run", run, name="a body of type text/xml", media="text/xml", ours=(406, "Content type not supported"))
@@ -63,8 +58,6 @@ def _bodies(post):
     for text in ("a: [", "!!python/object:os.system {}"):
         post("/run", text, name=f"malformed YAML {text!r}", media=YAML, ours=(400, ""))
     post("/run", b'["\xff"]', name="bytes that are no UTF-8", ours=(400, ""))
-    headers = {"Content-Encoding": "UTF-8"}
-    post("/run", [with_(PING, **CRED, tgt="ms-0")], name="a body with Content-Encoding UTF-8", headers=headers)
 
 
 def _lowstate(post):
@@ -74,7 +67,6 @@ def _lowstate(post):
     run("local", PING, main=True)
     run("local_async", with_(PING, client="local_async"), main=True)
     run("local_batch", with_(PING, client="local_batch", batch="1"))
-    run("local_batch without a match", with_(PING, client="local_batch", tgt="no*"))
     run("local_subset", with_(PING, client="local_subset", subset=2))
     run("runner", {"client": "runner", "fun": "test.arg", "arg": ["a"], "kwarg": {"b": 1}}, main=True)
     run("runner, full_return", {"client": "runner", "fun": "test.arg", "full_return": True})
@@ -96,7 +88,7 @@ def _lowstate(post):
     post("/run", [5], name="5 for a chunk", ours=(400, ""))
     post("/run", [PING], name="no credentials")
     post("/run", [with_(PING, **WRONG)], name="a wrong password, local")
-    for token in ("zz", 5, None, "ab" * 32):
+    for token in ("zz", None, "ab" * 32):
         post("/run", [with_(PING, token=token)], name=f"token {token!r}")
     post("/run", [with_(PING, **LIMITED)], name="not allowed, local")
     post("/run", [{"client": "runner", "fun": "test.arg", **LIMITED}], name="not allowed, runner")
@@ -121,7 +113,6 @@ def _sessions(get, post):
     get("/token", ours=(200, "Welcome"))
     get("/jobs", headers={"X-Auth-Token": "f" * 64}, name="GET /jobs, token ffff")
     get("/jobs")
-    get("/jobs", headers={"Authorization": "Bearer " + "f" * 64}, name="GET /jobs, a bearer")
 
 
 def _places(get, post):
@@ -129,8 +120,6 @@ def _places(get, post):
     get("/minions/ms-0", "limited")
     get("/minions/nosuch", "admin")
     post("/minions", [{"tgt": "ms-*", "fun": "test.ping"}], "admin", main=True)
-    two = [{"tgt": "ms-*", "fun": "test.ping"}, {"tgt": "ms-0", "fun": "test.ping", "client": "runner"}]
-    post("/minions", two, "admin", name="POST /minions, two, one with a client")
     post("/minions", None, "admin", name="POST /minions, no body")
     post("/jobs", [PING], "admin")
     get("/jobs/20200101000000000000", "admin")
@@ -141,7 +130,6 @@ def _places(get, post):
     get("/keys", "admin", main=True)
     get("/keys/nosuch", "admin")
     post("/hook", {"a": 1}, "admin", main=True)
-    post("/hook", "foo=Foo&foo=2", "admin", name="POST /hook, a form", media=FORM)
     get("/hook", "admin")
     get("/stats")
     get("/app")

@@ -228,11 +228,13 @@ CALLS = {
 }
 BAD = {
     "wrong password": {"eauth": "sharedsecret", "username": "admin", "password": "wrong"},
-    "nobody": {"eauth": "sharedsecret", "username": "nobody", "password": SECRET},
-    "no such eauth": {"eauth": "nosuch", "username": "admin", "password": SECRET},
     "unknown token": {"token": "0" * 64},
     "no right": user("limited"),
     "no credentials": {},
+}
+OTHER_BAD = {  # one client has rows for these kinds, because all clients use the same checks
+    "nobody": {"eauth": "sharedsecret", "username": "nobody", "password": SECRET},
+    "no such eauth": {"eauth": "nosuch", "username": "admin", "password": SECRET},
     "no eauth": {"username": "admin", "password": SECRET},
 }
 # The clients with a row for every kind of bad credentials. Other clients use the same checks, so they have fewer rows.
@@ -245,9 +247,12 @@ def rows_of_credentials():
             main = client in EVERY_REFUSAL and name in ("wrong password", "unknown token", "no right")
             if client in EVERY_REFUSAL or name in ("no right", "no credentials"):
                 silent = client == "wheel_async" and name == "no right"  # an asynchronous wheel does not report a refusal
-                same = "no right" == name and client.startswith("local") or name == "nobody" and client == "local"
-                ours = () if same or silent or name in ("no credentials", "no eauth") else REFUSED
+                same = "no right" == name and client.startswith("local")
+                ours = () if same or silent or name == "no credentials" else REFUSED
                 yield Row(f"{client}: {name}", {**cred, "client": client, **rest}, main, ours=ours)
+    for name, cred in OTHER_BAD.items():
+        ours = REFUSED if name == "no such eauth" else ()
+        yield Row(f"local: {name}", {**cred, "client": "local", **CALLS["local"]}, ours=ours)
     both = user("admin", token="0" * 64)
     yield Row("an unknown token beside a login", call("local", "test.ping", both, tgt="ms-0"), ours=REFUSED)
     yield Row("sharedsecret", local("test.ping", cred=user("admin")), True)
