@@ -25,8 +25,9 @@ namespace rest_fcgi::master {
 /// The deepest nesting of an event's data. Listeners in Python fail at a depth of about 500.
 inline constexpr std::size_t kMaxEventDepth = 400;
 
-/// Checks an event and returns its data, which must be an object. A tag has 1 to 512 bytes of UTF-8 without
-/// control characters, because a line end could forge a line of an event stream. Fails with `invocation`.
+/// Checks an event and returns its data, which must be an object. The tag has 1 to 512 bytes of UTF-8.
+/// Control characters are refused, because a line end in the tag could forge a line of an event stream. Fails
+/// with `invocation`.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
 struct EventPermit {
@@ -37,17 +38,18 @@ struct EventPermit {
 /// An event with its text in the forms that listeners need. Immutable; thread-safe.
 class Event {
  public:
-  /// Makes an event. `id` has no line end. `block` escapes control characters of the tag as JSON does.
+  /// Makes an event. The function `block` escapes control characters in the tag as JSON does. REQUIRES: `id`
+  /// has no line end.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
-  /// Returns the user of the event's job, or an empty text without a job.
+  /// Returns the user of the event's job, or an empty text if the event belongs to no job.
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
-  /// Returns a block of server-sent events (HTML standard, 9.2) in Salt's form: `tag: T`, `data: {"data":
-  /// {...}, "tag": "T"}` and a blank line.
+  /// Returns the event as a block of an event stream (HTML standard, 9.2) in Salt's form: `tag: T`, `data:
+  /// {"data": {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// Returns the block without its blank line, and as a second text a line `id: ID` and the blank line.
+  /// Returns two texts: the block without its blank line, and the line `id: ID` with the blank line.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }
@@ -63,7 +65,7 @@ class Event {
 
   const std::string tag_;
   const std::string user_;
-  std::string text_;  ///< The text of `block`, then the line of the id and a blank line.
+  std::string text_;  ///< The text that `block` returns, and after it the line `id: ID` and a blank line.
   std::size_t data_at_ = 0;
   std::size_t object_at_ = 0;
   std::size_t object_size_ = 0;
@@ -100,14 +102,15 @@ class EventReader {
   EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std::uint64_t next);
 
   const std::shared_ptr<EventLog> log_;
-  std::uint64_t next_;  ///< The number of the next event.
+  std::uint64_t next_;  ///< The number of the next event to read.
   std::uint64_t losses_;
   EventPermit permit_;
 };
 
 struct EventLimits {
   std::size_t max_events = 100'000;
-  std::size_t max_bytes = std::size_t{32} << 20;  ///< The largest sum of the `size` of all events.
+  /// The largest memory of all events in bytes, with an estimate for each event's overhead.
+  std::size_t max_bytes = std::size_t{32} << 20;
 };
 
 /// The latest events of an engine. The log drops the oldest events if it exceeds its limits. It keeps events
@@ -141,7 +144,8 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   const Clock& clock_;
   const EventLimits limits_;
-  const std::string epoch_;  ///< The random part of the ids of all events in this log.
+  /// The first part of the id of each event. It is random, so each log has another epoch.
+  const std::string epoch_;
 
   /// Whether the log keeps events. `mutex_` guards writes, but `wanted` reads this member without `mutex_`.
   std::atomic<bool> wanted_{false};

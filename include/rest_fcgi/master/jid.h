@@ -29,22 +29,22 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// text for a malformed jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// Checks a jid that a caller chose. Fails with `invocation` unless the jid has 20 digits, because jids of
-/// different lengths cannot be sorted as texts.
+/// Checks that a jid has 20 digits if the caller chose one. Jids are sorted as texts, so all jids need the
+/// same length. Fails with `invocation`.
 [[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
-/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Some
-/// clients drop events whose `_stamp` has an offset from UTC.
+/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Salt
+/// 3008 appends the offset `+00:00`, but some clients drop events with an offset.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
-/// A function that reserves a range of jids, which are times in microseconds, for this process. The range has
-/// `length` microseconds. The function returns the first microsecond, which is `now` or later, or nothing on
-/// failure.
+/// A function that reserves a range of jids for this process. A jid is a time in microseconds, and the range
+/// has `length` microseconds. The function returns the first microsecond of the range, which is `now` or
+/// later. On failure, the function returns std::nullopt.
 using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, std::int64_t length)>;
 
 /// Makes unique, ascending jids. A jid is the current microsecond, or the microsecond after the last jid if
-/// this is later. `reserve` reserves a range of microseconds for this process. Each host needs its own
-/// JidShare. Thread-safe.
+/// this is later. `reserve` reserves a range of microseconds for this process. If several hosts share a job
+/// cache, each host needs its own JidShare. Thread-safe.
 class JidSource {
  public:
   /// Makes a source of jids. Without a working `reserve`, jids are unique only in this process.
@@ -53,7 +53,7 @@ class JidSource {
   [[nodiscard]] std::string next();
 
  private:
-  /// Returns the first microsecond from `least` on that belongs to the JidShare of this host.
+  /// Returns the first microsecond that is not before `least` and belongs to the JidShare of this host.
   [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
 
   const Clock& clock_;

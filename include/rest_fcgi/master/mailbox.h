@@ -48,7 +48,8 @@ class Mailbox final : public Sink<T> {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::list<T> items_;  // `items_` is a list, because an empty deque allocates memory. `mutex_` guards it.
+  // An empty std::deque allocates memory, and an empty std::list does not. `mutex_` guards `items_`.
+  std::list<T> items_;
 };
 
 }  // namespace rest_fcgi::master

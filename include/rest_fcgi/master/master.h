@@ -21,13 +21,12 @@
 
 namespace rest_fcgi::master {
 
-/// The base class of the data that an engine has about an authorized chunk.
+/// The base class of the data that an engine keeps about an authorized chunk.
 struct Admitted {
   virtual ~Admitted() = default;
 };
 
-/// The right to run one chunk. Only a `Master` makes a Permit, after the check of the chunk's credentials.
-/// Borrows the chunk.
+/// The right to run one chunk. `Master::admit` makes a Permit after its checks. Borrows the chunk.
 class Permit {
  public:
   [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
@@ -39,8 +38,8 @@ class Permit {
   /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// Returns a copy of this Permit. The deadline of the copy is `end`, or this Permit's deadline if it is
-  /// earlier.
+  /// Returns a copy of this Permit. The deadline of the copy is the earlier of `end` and this Permit's
+  /// deadline.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -71,11 +70,12 @@ struct Return {
   std::string out;  ///< `out` is the name of Salt's outputter for the return, or empty.
   /// `retcodes` are the return codes of the functions of a compound call. `retcode` is the worst of them.
   std::optional<Json> retcodes{};
-  std::optional<Json> event{};  ///< `event` is the whole event's data, for a `raw` call with a real master.
+  /// `event` is the data of the whole event, only for a `raw` call with a real master.
+  std::optional<Json> event{};
 };
 
-/// Tells the Addressee that syndics passed a job on to the minions below them. The Addressee then expects
-/// returns from these minions and not from the syndics.
+/// Tells the Addressee, which receives a job's returns, that syndics passed the job on to the minions below
+/// them. The Addressee then expects returns from these minions and not from the syndics.
 struct MoreMinions {
   std::vector<std::string> minions;
   std::vector<std::string> syndics{};
@@ -101,7 +101,7 @@ struct RunnerReturn {
 /// The queue for a runner's return. An Error means that the return may have been missed.
 using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 
-/// A message that a permitted chunk sends to its targeted minions.
+/// A message to the minions that the target of a permitted chunk matches.
 struct Publication {
   enum class What {
     call,          ///< `call` makes each minion run the chunk's functions.
@@ -124,7 +124,8 @@ struct Job {
   std::string jid;                   ///< `jid` is the job's id. Empty if the target matched no minion.
   std::vector<std::string> minions;  ///< `minions` are the ids of the minions that are expected to return.
   std::vector<std::string> missing;  ///< `missing` are the ids in a list target that no minion has.
-  /// `returned` has known returns of the first `minions`. The Addressee does not get these returns.
+  /// `returned` has the returns that are already known. They belong to the first ids in `minions`, and the
+  /// Addressee does not get them again.
   std::vector<Return> returned{};
   /// `gate` delays the start of the job until the client knows the jid. Only `publish_async` sets `gate`.
   StartGate gate{};
@@ -136,7 +137,9 @@ struct Started {
   /// `gate` delays the start of the runner or wheel until the client knows the jid. Only `runner_async` and
   /// `wheel_async` set `gate`.
   StartGate gate{};
-  bool is_accepted = true;  ///< Whether the master has authorized the caller.
+  /// Whether the master has already authorized the caller. `is_accepted` is false for a `wheel_async` with a
+  /// real master, which authorizes the caller only after this reply.
+  bool is_accepted = true;
 };
 
 /// Salt's reply to a wheel call, `{"tag": ..., "data": {...}}`.
@@ -158,7 +161,8 @@ struct Session {
   WallTime expire;
   std::string user;
   std::string eauth;
-  Json perms;  ///< The user's entries of `external_auth`, as in Salt's reply to a login, or `{}`.
+  /// The user's entries of `external_auth`, as in Salt's reply to a login; `{}` if there are none.
+  Json perms;
   auth::EventScope events = auth::EventScope::nothing;
   bool can_read_metrics = false;
 };
@@ -173,16 +177,16 @@ class Master {
   /// Returns whether the engine supports the client. The configuration may disable a supported client.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
-  /// Authorizes a chunk without running it. A real master checks the credentials only when it gets the call.
+  /// Authorizes a chunk without running it. A real master may make its own checks only when it gets the call.
   /// `before` is the permit of an earlier chunk, or null. Credentials that equal those of `before` are not
   /// checked again. `deadline` is the end of the request. Fails with `authentication`, `throttled`,
   /// `authorization` or `invocation`.
   [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const Permit* before = nullptr) = 0;
 
-  /// Starts functions on minions. Some returns may be in the Job. Other returns are put into `returns` from
-  /// any thread while the caller owns `returns`. A return may be put twice, and before `publish` returns.
-  /// REQUIRES: the permit's chunk has a local client.
+  /// Sends a Publication to minions. Returns that are known at once are in the Job. All other returns are put
+  /// into `returns`, from any thread, as long as the caller owns `returns`. A return may be put twice, and
+  /// before `publish` returns. REQUIRES: the permit's chunk has a local client.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 
@@ -190,7 +194,8 @@ class Master {
   /// starts when the last copy of the Job's `gate` is destroyed; see StartGate.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
-  /// Starts a runner. Its return is put into `returns` from any thread while the caller owns `returns`.
+  /// Starts a runner. The runner's return is put into `returns`, from any thread, if the caller still owns
+  /// `returns`.
   [[nodiscard]] virtual Result<Started> runner(const Permit& permit,
                                                std::shared_ptr<RunnerReturns> returns) = 0;
   [[nodiscard]] virtual Result<Started> runner_async(const Permit& permit) = 0;

@@ -12,8 +12,8 @@ struct NodegroupOptions {
   std::vector<std::string> words;  ///< The words of a compound target, or ids of minions; see NodegroupForm.
 };
 
-/// The share of all jids that one host may make, if several hosts share a job cache. The microseconds of the
-/// host's jids, modulo `count`, equal `mine`.
+/// If several hosts share a job cache, each host makes only the jids of its share. The share has the jids
+/// whose time in microseconds, modulo `count`, is `mine`.
 struct JidShare {
   std::int64_t count = 1;
   std::int64_t mine = 0;  ///< The number of the host's share, less than `count`.

@@ -17,9 +17,10 @@ enum class Secrecy : std::uint8_t {
   hidden,
 };
 
-/// Returns whether a name is the name of a secret. The last word of the name decides, such as `password`,
-/// `token` or `api_key`. Words are separated by capitals, as in `apiKey`, and by characters other than
-/// letters. `X-Auth-Token` and `password_confirmation` name secrets. `bypass` and `password_file` do not.
+/// Returns whether a name is the name of a secret. The last word of the name decides, such as `password` or
+/// `token`. For `api_key`, the last two words decide. A last word such as `confirmation` is skipped, so
+/// `password_confirmation` names a secret. `bypass` and `password_file` do not. Words are separated by
+/// capitals, as in `apiKey`, and by characters other than letters.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
 /// Returns whether the name belongs to a secret or to a list of secrets.

@@ -29,9 +29,9 @@ class Workers {
     std::size_t queued = 0;   ///< `queued` is the largest number of tasks that wait for a thread.
   };
 
-  /// Places in the pool that are reserved for the tasks of a job. With a Reservation, a job can be announced
-  /// before its tasks are submitted. The destructor gives unused places back. A Reservation may outlive its
-  /// Workers.
+  /// A Reservation keeps places in the pool for tasks of one job, one place for each task. The job can
+  /// therefore be announced before its tasks are submitted. The destructor gives unused places back. A
+  /// Reservation may outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
@@ -58,8 +58,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if there are too few places, if no
-  /// thread runs and none can be started, and after `close`.
+  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if too few places are free, if the
+  /// pool has no thread and cannot start one, and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
   /// Refuses new tasks and waits for the running tasks until `deadline`. Returns whether all tasks have
@@ -72,7 +72,7 @@ class Workers {
   static void run(const std::shared_ptr<State>& state);
   static bool start_thread(const std::shared_ptr<State>& state);
 
-  const std::shared_ptr<State> state_;  // The threads share the state and may outlive the Workers.
+  const std::shared_ptr<State> state_;  // The threads may outlive the Workers, so they own the state, too.
 };
 
 }  // namespace rest_fcgi::master

@@ -17,10 +17,11 @@
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/store/store.h"
 
-/// The engine `embedded`: minions in this process, without Salt.
+/// The engine `embedded`, which runs minions inside this process, without Salt.
 namespace rest_fcgi::embedded {
 
-/// A function or target that a rule of `external_auth` names, although no function or minion matches it.
+/// A part of a rule of `external_auth` that has no effect: its function does not exist, or its target matches
+/// no minion.
 struct UnmatchedRulePart {
   std::string place;               ///< `place` locates the rule: `FILE:LINE: external_auth: BACK END: USER`.
   std::string text;                ///< `text` is the function or target of the rule, as in the file.
@@ -43,13 +44,14 @@ class Runtime {
   /// requests.
   virtual void announce_minions() = 0;
 
-  /// Returns the parts of rules that match no function or minion of the latest master. May start Python and
-  /// block. REQUIRES: the latest master was made with these rules and still exists.
+  /// Returns the parts of rules that match no function or minion of the latest master. May start Python to
+  /// list the functions of installed modules, and then blocks. REQUIRES: the latest master was made with
+  /// these rules and still exists.
   [[nodiscard]] virtual std::vector<UnmatchedRulePart> unmatched_rule_parts(
       const std::vector<auth::EauthOptions>& external_auth) const = 0;
 
-  /// Refuses new jobs, and waits for the running calls until `deadline`. Stops the calls that still run after
-  /// `deadline`, records them as interrupted and returns their number. REQUIRES: `shutdown` is called only
+  /// Refuses new jobs, and waits for the running calls until `deadline`. Then records each remaining call as
+  /// interrupted, asks it to stop, and returns the number of these calls. REQUIRES: `shutdown` is called only
   /// once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
@@ -71,16 +73,18 @@ class Runtime {
 struct Question {
   std::string user;
   std::string fun;
-  std::string tgt;  ///< `tgt` is a compound target, or `@runner`, or `@wheel`.
+  std::string tgt;  ///< `tgt` is a compound target. For a runner or wheel, `tgt` is `@runner` or `@wheel`.
 };
 
 struct Explanation {
-  bool allowed = false;  ///< Whether at least one back end allows the call without arguments.
+  /// Whether a rule of at least one eauth back end allows the call if it has no arguments.
+  bool allowed = false;
   std::string text;
 };
 
-/// Explains for each back end which rules of `external_auth` allow a call. Uses the groups of this host for
-/// the back end `pam`. Fails with `configuration`, or with `invocation` for a wrong target.
+/// Explains for each eauth back end which rules of `external_auth` allow a call. For the back end `pam`, uses
+/// the groups that the user has on this host. Fails with `configuration`, or with `invocation` for a wrong
+/// target.
 [[nodiscard]] Result<Explanation> explain(const Options& options, const auth::Options& auth,
                                           const Question& question);
 

@@ -13,18 +13,20 @@ namespace rest_fcgi::embedded {
 
 struct MinionOptions {
   std::string id;  ///< `id` is the minion's id. It has no slash and no NUL, and is not `.` or `..`.
-  Json grains = Json::empty_object();  ///< `grains` are merged over the host's own grains.
+  Json grains = Json::empty_object();  ///< `grains` are merged into the host's grains and take precedence.
   Json pillar = Json::empty_object();  ///< `pillar` is the minion's pillar, an object.
 };
 
 struct ModuleOptions {
   std::vector<std::string> module_dirs;  ///< Absolute paths of folders with execution modules.
   std::chrono::milliseconds script_timeout{60'000};
-  /// The path of rest_fcgi_run, or `unix:PATH` of its socket. Empty means the installed program.
+  /// The path of the helper rest_fcgi_run, which starts programs, or `unix:PATH` of its socket. If empty, the
+  /// installed helper is used.
   std::string run_helper;
   std::string script_user;         ///< `script_user` is the user of scripts; empty means the server's user.
   std::string python = "python3";  ///< `python` runs Python modules. It is a path, or a name in PATH.
-  std::string python_key;          ///< `python_key` is the file, line and key that set `python`, or empty.
+  /// `python_key` is the file, line and key that set `python` to a path; or empty.
+  std::string python_key;
   /// `file_root` is the only folder in which the module `file` may change files. Empty means no folder.
   std::string file_root;
 };

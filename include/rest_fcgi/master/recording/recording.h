@@ -10,8 +10,8 @@
 /// Stores the jobs of a real master in job caches of this program, as Salt's `ext_job_cache` does.
 namespace rest_fcgi::recording {
 
-/// Keeps the job caches, and the jobs that wait for returns. The Recorder outlives a reload of the
-/// configuration. Thread-safe.
+/// Keeps the job caches, and the recorded jobs whose minions have not all returned. The Recorder outlives a
+/// reload of the configuration. Thread-safe.
 class Recorder {
  public:
   virtual ~Recorder() = default;

@@ -12,14 +12,15 @@ namespace rest_fcgi::salt {
 
 struct SshOptions {
   std::string program;  ///< `program` is the absolute path of salt-ssh. Empty means a search in PATH.
-  /// `run_helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of its socket. If empty, the
-  /// installed program runs.
+  /// `run_helper` is the absolute path of the helper rest_fcgi_run, which starts programs, or `unix:PATH` of
+  /// its socket. If empty, the installed helper is used.
   std::string run_helper;
   /// The largest number of simultaneous calls. Each call is a process of about 100 MB.
   std::size_t max_running = 4;
 };
 
-/// Options for a real Salt master. A member with the name of a Salt setting has the master's value.
+/// Options for a real Salt master. A member that is named after a Salt setting has the value of this setting
+/// in the master's file.
 struct Options {
   std::string conf_file;  ///< `conf_file` is the master file, for salt-ssh and for Salt's own messages.
   std::string interface = "127.0.0.1";  ///< `interface` is the address on which the master listens.
@@ -39,7 +40,7 @@ struct Options {
   std::size_t master_connections = 16;  ///< `master_connections` limits the connections to `ret_port`.
   /// `max_waiting_logins` limits the threads that wait until the master has checked a login.
   std::size_t max_waiting_logins = 64;
-  /// The longest wait for the start of a runner, if the master does not say whether the runner exists.
+  /// The longest wait for a runner to start. It applies if the master does not say whether the runner exists.
   std::chrono::milliseconds runner_start_time{10000};
   bool inline_login = false;  ///< Whether each call sends the credentials instead of a token.
   SshOptions ssh;

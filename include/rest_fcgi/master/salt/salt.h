@@ -41,9 +41,9 @@ class Runtime {
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
-  /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Returns the number of
-  /// wheels that still run. If the number is not 0, the Runtime must not be destroyed. REQUIRES: `shutdown`
-  /// is called only once.
+  /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Returns 0 if all wheels
+  /// have ended, and otherwise 1. If it returns 1, the Runtime must not be destroyed, because the wheels use
+  /// it. REQUIRES: `shutdown` is called only once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 
@@ -52,15 +52,15 @@ class Runtime {
 [[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
                                                             master::JidReserve reserve_jids = nullptr);
 
-/// Returns a text that says whether this process can join the event bus. The text names a missing permission.
+/// Describes whether this process can join the event bus. If a permission is missing, the text names it.
 /// Waits at most a second.
 [[nodiscard]] std::string describe_event_bus(const Options& options);
 
-/// Returns a text that says whether this process can fire events. The text names a missing permission.
+/// Describes whether this process can fire events. If a permission is missing, the text names it.
 [[nodiscard]] std::string describe_event_firing(const Options& options);
 
-/// Makes a master that uses `runtime`. `permissions` has the rules of the master's `external_auth`. This
-/// program checks some rules more strictly than the master.
+/// Makes a master that uses `runtime`. `permissions` has the rules of the master's `external_auth`, because
+/// this program checks some calls more strictly than the master.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
     const Options& options, std::unique_ptr<auth::Logins> logins,
     std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
