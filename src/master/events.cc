@@ -34,7 +34,8 @@ std::string make_epoch() {
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
 }
 
-/// Returns the number in an event id `EPOCH-NUMBER`. Returns std::nullopt for an id with another epoch.
+/// Returns the number in an event id `EPOCH-NUMBER`. Returns std::nullopt if the id has another epoch,
+/// because another log made it.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
@@ -146,8 +147,8 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // Skips an event number. A client that reconnects sends the id of an event before this gap, and gets an
-  // error about the missed events.
+  // The log stops keeping events, so it skips an event number. A client that reconnects sends the id of an
+  // event before this gap, and gets an error about the missed events.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();
@@ -190,8 +191,8 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // The client sends this number, so the number may never have existed. If later events were dropped or
-    // lost, a reader cannot continue after this number.
+    // A client may send any number. The reader can begin after this event only if the event existed and the
+    // log has all later events.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
       return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};

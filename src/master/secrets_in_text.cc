@@ -49,7 +49,7 @@ struct Span {
   std::size_t end = 0;
 };
 
-/// A quotation mark, and the backslashes before it. JSON inside JSON has `\"`.
+/// A quotation mark with the backslashes before it, as in `\"` of JSON inside JSON.
 struct Quote {
   char mark = 0;  ///< The quotation mark; 0 if it is missing.
   std::size_t backslashes = 0;
@@ -122,8 +122,8 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag that `name` begins. Returns std::nullopt if `name` begins no start
-  /// tag, and for a tag without content (`<name/>`).
+  /// Returns the position after the XML start tag with the name `name`. Returns std::nullopt if `name` is not
+  /// the name of a start tag, or if the tag has no content (`<name/>`).
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -133,7 +133,7 @@ class ValueFinder {
     return has_content ? std::optional(name.end + end + 1) : std::nullopt;
   }
 
-  /// Returns the beginning of the next end tag. In JSON, a backslash may precede the slash of the tag.
+  /// Returns the position of the next XML end tag. In JSON, a backslash may precede the slash of the tag.
   [[nodiscard]] std::size_t end_tag(std::size_t at) const {
     for (std::size_t slash = text_.find('/', at); slash != std::string_view::npos;
          slash = text_.find('/', slash + 1)) {
@@ -143,8 +143,8 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the part of a multipart body (RFC 7578) whose headers contain `name`. Returns an
-  /// empty Span if `name` is not in the headers of a part.
+  /// Returns the position of the content in a part of a multipart body (RFC 7578). The part is the one whose
+  /// headers contain `name`. Returns an empty Span if `name` is not in such headers.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -183,16 +183,16 @@ class ValueFinder {
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // In the text, `unit` backslashes stand for one backslash of the value. If an odd number of backslashes
-      // of the value precedes the quotation mark, the mark is a part of the value.
+      // In the text, `unit` backslashes stand for one backslash of the value. An odd number of backslashes
+      // escapes the quotation mark after them, so this mark does not end the value.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
     return text_.size();
   }
 
-  /// Returns the position of the text between quotation marks. Returns std::nullopt if the value has no
-  /// opening mark.
+  /// Returns the position of the text between quotation marks, or std::nullopt if no quotation mark is at
+  /// `at`.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -215,8 +215,8 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value that is not completely quoted. A quotation mark inside a word, as in `it's`,
-  /// does not end the value.
+  /// Returns the end of a value that is not, or only in part, in quotation marks. A quotation mark inside a
+  /// word, as in `it's`, does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
     if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
@@ -402,8 +402,8 @@ class Redactor {
     return end;
   }
 
-  /// Returns the secret value after the character at `at`, or an empty Span if no such value begins there.
-  /// The character is the `:` of a URL, or it ends a name in an XML tag or in a multipart header.
+  /// Returns the position of the secret value that begins after `at`, or an empty Span if none begins there.
+  /// At `at` is the `:` of a URL, or the end of a name in an XML tag or in a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -440,8 +440,8 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // Searches the text also after percent-decoding, because a form field may contain JSON or a form. For
-  // example, `payload=%7B%22token%22%3A` is JSON with the key `token`.
+  // Searches the percent-decoded text, too, because a form field may contain encoded JSON or an encoded form.
+  // For example, `payload=%7B%22token%22%3A` is JSON with the key `token`.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

@@ -71,11 +71,13 @@ class FairQueue {
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // `work` is notified when a task is new, and at the end of the pool.
+  // `work` is notified when a task is submitted, when reserved places are given back, and when the pool
+  // closes.
+  std::condition_variable work;
   std::condition_variable ended;  // `ended` is notified when a task or a thread ends.
   Limits limits;
   FairQueue queue;           // `mutex` guards the members from `queue` to the end.
-  std::size_t reserved = 0;  // `reserved` is the number of places without a submitted task.
+  std::size_t reserved = 0;  // `reserved` is the number of reserved places whose task is not yet submitted.
   std::size_t threads = 0;
   std::size_t busy = 0;  // The number of threads that run a task.
   bool closed = false;

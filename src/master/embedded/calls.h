@@ -32,8 +32,8 @@ class LocalCaller {
     const lowstate::LocalCall& call;
     std::string_view user;
     Selection selection;
-    /// Whether `selection` lacks minions that the call's target matches. The job's target is then the list of
-    /// the selected ids.
+    /// Whether `selection` has only some of the minions that the call's target matches. The job's target is
+    /// then the list of the selected ids.
     bool is_narrowed = false;
     std::string_view jid = {};  ///< The jid that the caller chose, or empty.
   };
@@ -45,11 +45,11 @@ class LocalCaller {
         jobs_(std::move(jobs)),
         workers_(workers) {}
 
-  /// Runs the functions of the call. If all functions are quick, they run on this thread. The Job then has
-  /// about the first 1 MiB of their returns, and `returns` gets the rest. Otherwise the functions run on
-  /// worker threads, and `returns` gets all returns. If `returns` is null, the functions run on worker
-  /// threads, and only the job cache gets the returns. Fails with `invocation` if the chosen jid is not
-  /// accepted, with `unavailable`, or with `internal`.
+  /// Runs the functions of the call. If all functions are quick and `returns` is not null, this thread runs
+  /// them. The Job then has about the first 1 MiB of their returns, and `returns` gets the rest. Otherwise
+  /// worker threads run the functions, and `returns` gets all returns. If `returns` is null, only the job
+  /// cache gets the returns. Fails with `invocation` if the chosen jid is not accepted, with `unavailable`,
+  /// or with `internal`.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
   /// Answers a Publication such as a ping, without running a function. Saves nothing in the job cache.
@@ -83,8 +83,8 @@ class MasterCaller {
   MasterCaller(std::shared_ptr<const MasterData> data, std::shared_ptr<Jobs> jobs, master::Workers& workers)
       : data_(std::move(data)), jobs_(std::move(jobs)), workers_(workers) {}
 
-  /// Runs a runner or wheel. A quick function runs on this thread, and other functions on a worker thread. If
-  /// `returns` is null, every function runs on a worker thread and only the job cache gets its return. Fails
+  /// Runs a runner or wheel. This thread runs a quick function, and a worker thread runs any other function.
+  /// If `returns` is null, a worker thread runs every function, and only the job cache gets the return. Fails
   /// with `unavailable` or `internal`.
   [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
 
@@ -106,8 +106,8 @@ inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));
 }
 
-/// If `is_awaited` is true, because the caller waits for the job, calls `begin` and returns null. Otherwise
-/// returns an object that calls `begin` when its last copy is destroyed.
+/// If the caller waits for the job (`is_awaited`), calls `begin` and returns null. Otherwise returns an
+/// object that calls `begin` when its last copy is destroyed.
 template <class Begin>
 [[nodiscard]] master::StartGate start_or_gate(bool is_awaited, Begin begin) {
   struct Gate {

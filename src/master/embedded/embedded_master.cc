@@ -59,8 +59,8 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The implementation of Runtime. The tasks on the worker threads use `jobs_`, so the destructor waits for
-/// these tasks.
+/// The implementation of Runtime. Its last member `workers_` is destroyed first, because the tasks on the
+/// worker threads use `jobs_`.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -69,9 +69,8 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // First records each running call as interrupted, and then stops the worker threads. A function that
-      // then ends still returns a value. This value is dropped, because its call already has a recorded
-      // return.
+      // Records each running call as interrupted before the stop request. A function that ends after the stop
+      // request returns a value, which is dropped because its call already has a return.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -147,8 +146,8 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // The credentials are checked first. The error for wrong credentials then reveals nothing about targets
-    // and functions.
+    // The credentials are checked first, so that the error for wrong credentials reveals nothing about
+    // targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -282,8 +281,8 @@ class EmbeddedMaster : public master::Master {
         });
   }
 
-  /// Checks whether the caller may use the target of a runner. The return shows which minions match, so the
-  /// caller must be allowed to read all pillar data that the target compares.
+  /// Checks whether the caller may use the target of a runner. The runner's return shows which minions match,
+  /// so the caller must be allowed to read all pillar data that the target compares.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);

@@ -48,7 +48,7 @@ class LocalJob {
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
-    // For each function name, the index of its last call in `functions_`.
+    // A call may name a function twice. The return then shows only the last call, whose index `last` has.
     std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {
@@ -105,7 +105,8 @@ class LocalJob {
   const std::string ret_;
   const bool compound_;
   JsonDocument document_;
-  // Copies of the chunk's functions. Their arguments borrow from `document_`.
+  // The copies that `copy` makes of the chunk's functions. The arguments in the copies borrow from
+  // `document_`.
   std::vector<lowstate::Function> copies_;
   // Points to the functions of the chunk, or to `copies_`.
   const std::vector<lowstate::Function>* functions_;

@@ -51,7 +51,7 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. An error or exception gives an outcome without success, with the error's text.
+  /// Runs the function. If it fails or throws, the outcome is not a success and has the error's text.
   [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);

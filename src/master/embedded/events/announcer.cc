@@ -21,7 +21,7 @@ struct EventText {
 
 namespace {
 
-/// The key that marks an object with keyword arguments in a list of arguments.
+/// In a list of arguments, an object with this key has keyword arguments.
 constexpr std::string_view kMark = "__kwarg__";
 
 enum class Marks { kept, dropped };
@@ -221,8 +221,8 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  // Other programs may save loads without minions. Such a load belongs to a runner or wheel if the function's
-  // name says so.
+  // Another program may save the load of a runner or wheel without minions. For such a load, the function's
+  // name decides.
   if (!is_named || load.minions.empty()) return is_named;
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }
@@ -244,7 +244,8 @@ class Announcer::ClusterEvents : public returner::ClusterListener {
       const master::Return of_minion{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
       return owner_.append(job_ret_event(load, of_minion, owner_.now()));
     }
-    // The job cache stores the whole event as the return of a runner or wheel.
+    // For a runner or wheel, the job cache stores the event's whole data. Its member `return` is the
+    // function's return.
     const JsonDocument event = own_document(ret.ret);
     owner_.append(
         master_ret_event(load, member_of(event.root(), "return").json(), ret.success, owner_.now()));

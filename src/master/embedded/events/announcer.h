@@ -25,12 +25,13 @@ struct EventText;
 /// `wheel.NAME`, and the id of its only minion ends with `_master`.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
-/// Whether the job of a runner or wheel is in the job cache.
+/// Whether the job of a runner or wheel is in the job cache. If so, a watch of the job cache announces the
+/// job.
 enum class InJobCache { no, yes };
 
 /// Adds the events of jobs and minions to the event log of this process. If the job cache can be watched, the
-/// events of jobs come from the watch, which sees the jobs of all processes and hosts. The announcer also
-/// publishes its other events to the job cache, so that other processes and hosts get them. Thread-safe.
+/// events of jobs come from the watch, which sees the jobs of all processes and hosts. The announcer then
+/// publishes all other events to the job cache, so that other processes and hosts get them. Thread-safe.
 class Announcer {
  public:
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
@@ -61,8 +62,8 @@ class Announcer {
   void master_new(const returner::Load& load, InJobCache in_job_cache);
   void master_ret(const returner::Load& load, const Json& ret, bool success, InJobCache in_job_cache);
   void minion_start(std::string_view id);
-  void minion_gone(std::string_view id);  ///< `minion_gone` announces Salt's event of a deleted key.
-  /// `fire` announces an event. `data` is an object, and the event's time replaces its `_stamp`.
+  void minion_gone(std::string_view id);  ///< `minion_gone` announces Salt's event for a deleted key.
+  /// `fire` announces an event. `data` is an object; the time of the event replaces the member `_stamp`.
   void fire(std::string_view tag, const JsonValue& data);
 
  private:

@@ -133,7 +133,8 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // Refuses a jid from the last two seconds. Another process may have made the same jid and not yet saved it.
+  // Refuses a jid from the future. Also refuses a jid from the last two seconds, because another process may
+  // have made the same jid and not yet saved it.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
@@ -308,8 +309,8 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // This return is a placeholder. The ended process may have left the real return in etcd's outbox. When
-    // the outbox delivers the real return, it replaces the placeholder.
+    // The ended process may have left the real return in etcd's outbox, which delivers it later. The real
+    // return then replaces this return, which is marked as a placeholder.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });
@@ -326,7 +327,8 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
   if (!is_master_call(load)) return Json::string(kOrphaned);
-  // The job cache stores the whole event as the return of a runner or wheel.
+  // For a runner or wheel, the job cache stores the event's whole data. Its member `return` is the function's
+  // return.
   return written_object([&](JsonWriter& writer) {
     writer.key("fun").json(load.fun).key("jid").string(load.jid);
     writer.key("user").string(load.user).key("fun_args").json(load.arg);

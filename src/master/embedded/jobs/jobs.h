@@ -41,8 +41,8 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// A function that records a return for an interrupted call. The job uses this function at most once for
-  /// each call, and only if no thread has claimed the right to record a return of the call.
+  /// A function that records a return for an interrupted call. The job calls it at most once for each call,
+  /// and only if no thread has claimed the right to record the call's return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret` names the returners that the caller chose. REQUIRES: the load's minions are sorted.
@@ -52,7 +52,7 @@ class RunningJob {
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
   /// Claims the right to record the return of a call, so that only one return is recorded. Returns false if
-  /// `claim` or `interrupt` has already claimed this right.
+  /// the right was already claimed.
   [[nodiscard]] bool claim(std::size_t call);
 
   /// Marks a call as finished after its return is recorded. Returns true for the last call of the job.
@@ -69,7 +69,7 @@ class RunningJob {
   /// Asks the job's call on a minion to stop. Returns false if the job does not run there.
   bool stop_on(std::string_view minion);
 
-  /// Claims all calls that `claim` has not claimed, and passes each of them to the Interrupt function.
+  /// Claims each call whose return no thread has claimed, and passes the call to the Interrupt function.
   /// Returns the number of these calls.
   std::size_t interrupt();
 
@@ -137,7 +137,7 @@ class Jobs {
 
   void finish(RunningJob& job, std::size_t call);
 
-  /// Calls `RunningJob::interrupt` of all running jobs, and removes these jobs. Returns the number of
+  /// Calls the function `interrupt` of each RunningJob, and removes these jobs. Returns the number of
   /// interrupted calls.
   std::size_t interrupt_all();
 
@@ -185,8 +185,8 @@ class Jobs {
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
   master::JidSource jids_;
-  // The store's thread calls this Jobs object until `kill_watch_` is destroyed. As the last member,
-  // `kill_watch_` is destroyed before the other members.
+  // A thread of the store calls this object until `kill_watch_` is destroyed. As the last member,
+  // `kill_watch_` is destroyed before the members that this thread uses.
   store::Store::Registration kill_watch_;
 };
 

@@ -201,7 +201,7 @@ CmdParser::Problem CmdParser::parse_folder() {
         format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
   }
   if (!is_here_) {
-    program_.cwd.clear();  // An empty path means the home of the program's user.
+    program_.cwd.clear();  // If `cwd` is empty, the program runs in the home of its user.
     return std::nullopt;
   }
   const char* const own = std::getenv("HOME");

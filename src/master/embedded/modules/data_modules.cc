@@ -63,8 +63,7 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument for which the function's usage has no parameter. Returns std::nullopt if the
-/// call lacks the argument.
+/// Returns a keyword argument that the function takes through `**kwargs`, or std::nullopt if it is missing.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -270,8 +269,8 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   return Returned{call["default"].json()};
 }
 
-/// Merges the objects in `stores` into one object. If several objects have a key, the value in the first of
-/// them is used. Unless `overwrite` is true, values that are objects are merged, too.
+/// Merges the objects in `stores` into one object. If several objects have a key, the first of them
+/// determines the value. If `overwrite` is false, values that are objects are merged, too.
 JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
   for (auto store = stores.rbegin(); store != stores.rend(); ++store) {

@@ -51,8 +51,8 @@ Reply is_running(const Call& call) {
   })};
 }
 
-/// Asks a job to stop, and returns Salt's sentence about a sent signal. The job runs on threads of this
-/// server, so no signal is sent.
+/// Asks a job to stop. Returns Salt's sentence about a sent signal, although no signal is sent, because the
+/// job runs on threads of this server.
 Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
   const Context& context = call.context;
   const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
@@ -113,7 +113,7 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// Finds functions by `name`. A name with a dot or a wildcard is a pattern. Any other name is a module.
+/// Finds functions by a pattern or a module name. A name with a dot or a wildcard is a pattern.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
@@ -130,8 +130,8 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for `names`. If `names` is empty, calls `use` with all
-/// functions.
+/// Finds the functions for all `names` with the function `by_name`, and calls `use` with them. If `names` is
+/// empty, calls `use` with all functions.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {

@@ -42,7 +42,7 @@ struct Engine {
   Jobs& jobs;
 };
 
-/// The values of a job that Salt passes to functions with `**kwargs`, for example the function's name as
+/// The values of a job that Salt passes to functions with `**kwargs`. For example, `fun` is passed as
 /// `__pub_fun`. The object borrows its texts.
 struct JobContext {
   std::string_view jid;
@@ -85,7 +85,7 @@ struct LoadedFunction {
   Call run = {};
   bool is_quick = false;
   /// Whether lists of functions show this function. `is_listed` is false if the module's `__virtual__`
-  /// refused the host. Minions with other grains may still run the function.
+  /// returned false for the host's grains. Minions with other grains may still run the function.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }

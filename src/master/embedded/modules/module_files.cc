@@ -67,10 +67,10 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes the caller copies unchanged. The text begins with the backslash of a JSON escape.
-/// Returns 12 for a pair of surrogates, and 0 for a lone surrogate. For any other escape, returns 2, or 1 if
-/// the text ends after the backslash. The hexadecimal digits after `\u` need no care, because they are
-/// ordinary characters.
+/// The text begins with the backslash of a JSON escape. Returns how many bytes of the text the caller copies
+/// unchanged: 12 for a pair of surrogates, 0 for a lone surrogate, and 2 for any other escape. Returns 1 if
+/// the text ends after the backslash. The hexadecimal digits after `\u` are not counted, because the caller
+/// copies them as ordinary characters.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -309,7 +309,7 @@ void log_errors(std::string_view function, const Ended& ended) {
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  StringMap seen;  // The path of the first file of each module.
+  StringMap seen;  // Maps a module's name to the path of the first file with this module.
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();

@@ -27,8 +27,8 @@ struct ScriptSettings {
 /// Returns the settings for scripts. Fails with `configuration` for an unknown user.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
-/// Makes the return of a failed program. Its text begins with `what`. The retcode is the exit status, the
-/// negative signal number, or 1. Returns std::nullopt for the exit status 0.
+/// Makes the return of a failed program. The return's text begins with `what`. The retcode is the exit
+/// status, the negative signal number, or 1. Returns std::nullopt for the exit status 0.
 [[nodiscard]] std::optional<Reply> failure_of(const std::string& what, const Ended& ended,
                                               const ScriptSettings& settings);
 
