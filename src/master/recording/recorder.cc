@@ -61,7 +61,8 @@ class RecordingMaster final : public master::Master {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
     return record(permit, publication, returns, returner::Durability::committed);
   }
-  /// Publishes the job as if a caller waited, so that the returns are recorded.
+  /// Calls `publish` and not `publish_async` of the master, because only `publish` delivers the returns to
+  /// record.
   [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {
     return record(permit, {}, nullptr, returner::Durability::durable);
   }
@@ -258,8 +259,7 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
 
 void JobRecorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
-  // Removes finished jobs only when the number of jobs has doubled, so that the cost for each job stays
-  // small.
+  // Removes finished jobs only when the number of jobs has doubled, because each removal looks at all jobs.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
   std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
   swept_size_ = jobs_.size();

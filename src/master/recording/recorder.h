@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::recording {
 
-/// The job caches that get all jobs. A thread that must not block puts its calls into a queue, and another
-/// thread runs them. Logs only the first of successive failures. Thread-safe.
+/// The job caches that get all jobs. A thread that must not block queues its calls, and another thread runs
+/// them. Logs only the first of successive failures. Thread-safe.
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
@@ -35,10 +35,11 @@ class Caches {
 
   Caches(std::unique_ptr<returner::Returners> returners, Limits limits);
 
-  /// Calls the function `call` once for each job cache. The function saves a job's load in the job cache.
+  /// Calls the function `call`, which saves a job's load, once for each job cache.
   void call(std::string_view jid, const Call& call);
 
-  /// Queues a call to each job cache. Runs queued calls in order. Drops a call that exceeds the limits.
+  /// Queues a function that is then called once for each job cache. Queued functions are called in order.
+  /// Drops a function that exceeds the limits.
   void call_later(std::string jid, std::size_t bytes, Call call);
 
   /// Waits until the job caches have saved all earlier calls. Fails with `unavailable` after an error, or if
@@ -56,8 +57,8 @@ class Caches {
   master::Workers workers_;
 };
 
-/// Records one job and passes its returns on to the caller. Keeps deliveries before `begin` in `early_`.
-/// Misses the returns that minions send while the event bus is lost. Thread-safe.
+/// Records one job and passes its returns on to the caller. Does not get the returns that minions send while
+/// the event bus is lost. Thread-safe.
 class RecordedJob final : public master::Addressee {
  public:
   /// `listener` is the addressee of the caller, or null. The RecordedJob holds a weak pointer, so that the
@@ -87,8 +88,8 @@ class RecordedJob final : public master::Addressee {
   std::unordered_set<std::string> returned_;
 };
 
-/// Keeps the RecordedJob of each running job alive. A master delivers returns only to an Addressee that still
-/// exists.
+/// Owns the RecordedJob of each running job, because a master delivers returns only to an Addressee that
+/// still exists.
 class JobRecorder final : public Recorder {
  public:
   JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)

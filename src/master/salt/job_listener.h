@@ -21,7 +21,7 @@
 /// minion chooses all fields of events in a list.
 namespace rest_fcgi::salt {
 
-/// The functions and the user of a published job. Each return's event repeats these values.
+/// The functions and the user of a published job. The event of each return has the same values.
 struct PublishedCall {
   std::vector<std::string> functions;
   std::string user;
@@ -94,7 +94,7 @@ class RunnerListener final : public Listener {
     begun,  ///< `begun` means that the master has reported the start of the runner.
     ended,  ///< `ended` means that the runner has returned, or that the bus was lost.
   };
-  /// Waits for the first event of the runner, at most until `until`. Thread-safe.
+  /// Waits for the first event of the runner, but not longer than the time `until`. Thread-safe.
   [[nodiscard]] Seen wait_until(SteadyTime until);
 
  private:
@@ -104,7 +104,7 @@ class RunnerListener final : public Listener {
   const bool whole_event_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // The last event of the runner that was passed to this listener. `mutex_` guards this member.
+  // What the runner's last event has reported. `mutex_` guards this member.
   Seen seen_ = Seen::nothing;
 };
 

@@ -13,8 +13,8 @@ namespace {
 using auth::Credentials;
 using master::Permit;
 
-// If a worker of the master dies, the request about credentials is sent again. Each later attempt has a
-// longer timeout for slow eauth back ends.
+// If a reply does not come, because a worker of the master died, the request is sent again. Each attempt has
+// a longer timeout than the one before, because an eauth back end may be slow.
 constexpr SendOptions kMakeToken{PriorityClass::login, std::chrono::seconds(5)};
 constexpr SendOptions kGetToken{PriorityClass::token, std::chrono::seconds(3)};
 constexpr SendOptions kConfirm{PriorityClass::login, std::chrono::seconds(15)};

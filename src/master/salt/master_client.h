@@ -24,11 +24,11 @@ struct SendOptions {
   std::chrono::seconds timeout;
 };
 inline constexpr SendOptions kPublish{PriorityClass::publish,
-                                      std::chrono::seconds(15)};  // Salt's client waits equally long.
+                                      std::chrono::seconds(15)};  // The timeout of Salt's client.
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
-inline constexpr SendOptions kWheel{
-    PriorityClass::wheel, std::chrono::hours(24)};  // A wheel may run for hours and replies at its end.
+inline constexpr SendOptions kWheel{// A wheel may run for hours, and its reply comes at its end.
+                                    PriorityClass::wheel, std::chrono::hours(24)};
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
 /// With `inline_login`, or if the token has no permissions, each load has the credentials. Thread-safe.
@@ -111,8 +111,8 @@ class MasterClient {
 
 /// Returns whether the master keeps the user's permissions in the token, and the token has no permissions.
 /// The master refuses all calls with such a token. The cause is the setting `keep_acl_in_token`, which the
-/// back end `rest` turns on. With this setting, Salt asks only the back end for permissions, and most back
-/// ends return no permissions.
+/// back end `rest` turns on. Salt then gets the permissions from the back end alone, and most back ends
+/// return none.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
 /// Returns the token as credentials, which borrow from `grant`.

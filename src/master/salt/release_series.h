@@ -30,8 +30,8 @@ enum class Framing {
 };
 
 /// Returns how the master's event bus separates messages: each message is a bare msgpack map, or a length
-/// comes before it. The stream's first byte shows this: a map begins with a byte of at least 0x80, a length
-/// with a smaller byte.
+/// comes before it. The first byte of the stream decides: at least 0x80 begins a map, and a smaller byte
+/// begins a length.
 [[nodiscard]] constexpr Framing framing_of(unsigned char first_byte) noexcept {
   return first_byte >= 0x80 ? Framing::bare : Framing::with_length;
 }

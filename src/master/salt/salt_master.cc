@@ -208,10 +208,10 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. A runner that has
-/// started before is known to exist, so the function does not wait for this runner. If any other runner does
-/// not start soon, asks the master for the names of its runners, with the caller's credentials. If the caller
-/// has no permission to ask, waits longer.
+/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. The function does not
+/// wait for a runner that has started before, because such a runner is known to exist. If any other runner
+/// does not start soon, asks the master for the names of its runners, with the caller's credentials. If the
+/// caller has no permission to ask, waits longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;

@@ -86,16 +86,16 @@ class SaltMaster final : public master::Master {
 };
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master
-/// itself accepts the call if one of its functions is allowed (`auth_check`). A rule for some minions counts
-/// only if it surely covers all minions of the call. This is so if the rule's target equals the call's
-/// target, or if the rule's glob matches all ids of the call. Fails with `authorization`.
+/// itself accepts the call if one of its functions is allowed (`auth_check`). A rule with a target counts in
+/// two cases: its target equals the call's target, or its glob matches all ids of the call. Only then is it
+/// certain that the rule covers all minions of the call. Fails with `authorization`.
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
 /// Checks whether a user may run a function on hosts of a roster. Only rules without a target count. Salt's
-/// netapi (`_authorize_ssh`) compares the target of a rule with the master's minions, not with the roster.
-/// For a target that matches no minion, Salt would therefore allow every call (compare CVE-2022-22941). Fails
-/// with `authorization`.
+/// netapi (`_authorize_ssh`) compares the target of a rule with the master's minions, not with the roster. If
+/// the target matches no minion, Salt therefore allows the call (compare CVE-2022-22941). Fails with
+/// `authorization`.
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
 
@@ -103,8 +103,8 @@ class SaltMaster final : public master::Master {
 /// rules in the master's file apply.
 [[nodiscard]] std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant);
 
-/// Refuses the keyword arguments `arg` and `kwarg` of a wheel. The master compares its rules with these two
-/// arguments (`wheel_check`), and not with the arguments that the wheel gets. Fails with `invocation`.
+/// Refuses a wheel's keyword arguments `arg` and `kwarg`. The master would compare its rules with these two
+/// (`wheel_check`), and not with the arguments that the wheel gets. Fails with `invocation`.
 [[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
 /// Removes the file of a token, so that the master refuses the token. The file has the token's name, to which

@@ -75,8 +75,8 @@ Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& argu
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
-/// Returns an object that says for each minion whether its return is a success. As in Salt, a return is a
-/// success if it is true in Python.
+/// Returns an object that says for each minion whether its return is a success. As in Salt, every return with
+/// a true value in Python is a success.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_job(context, arguments);
   if (!found) return found.error();

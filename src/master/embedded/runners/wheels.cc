@@ -167,7 +167,8 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
 /// `invocation` for a larger size than `kMax`.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
-  constexpr std::int64_t kMax = 4096;  // Making a larger key takes many seconds.
+  // The largest size in bits, because making a larger key takes many seconds.
+  constexpr std::int64_t kMax = 4096;
   if (given.is(JsonValue::Kind::null)) return int{kDefault};
   const auto bits = given.integer();
   if (bits && *bits <= kMax) return static_cast<int>(std::max(*bits, kDefault));

@@ -100,8 +100,8 @@ bool looks_into_pillar(const Step& step) {
   return list != nullptr && list->uses_pillar;
 }
 
-/// Evaluates a compiled target for one minion in three-valued logic. The result of an operand is `unknown` if
-/// the operand compares pillar data without the caller's permission to read the data.
+/// Evaluates a compiled target for one minion. An operand is `unknown` if it compares pillar data that the
+/// caller may not read. Operators combine `yes`, `no` and `unknown` in three-valued logic.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
@@ -173,7 +173,7 @@ lowstate::Target compound_target(std::string_view expression) {
 }
 
 bool TargetMatcher::matches(const Minion& minion) const {
-  // Most targets are a single glob, which needs no evaluation of steps.
+  // Most targets are a single glob, which is matched without an Evaluation.
   if (const auto* glob = std::get_if<target::Glob>(&steps_.front()); glob != nullptr && steps_.size() == 1) {
     return glob_match(glob->pattern, minion.id);
   }

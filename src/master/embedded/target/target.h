@@ -57,7 +57,7 @@ class DataMatcher {
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // Maps the offset at which a pattern begins in the expression to the compiled pattern.
+  // The compiled patterns. The key is the offset in the expression at which the pattern begins.
   std::map<std::size_t, Regex> patterns_;
 };
 
@@ -115,7 +115,7 @@ class TargetMatcher {
   /// Returns whether the target compares pillar data, itself or in a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches the minion, or std::nullopt if the answer depends on pillar data.
+  /// Returns whether the target matches the minion, or std::nullopt if only pillar data can decide this.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:
@@ -139,10 +139,10 @@ struct Selection {
 using CanReadPillar = std::function<bool(std::size_t position)>;
 
 /// Selects the minions that the target matches, without revealing pillar data that the caller may not read.
-/// If the match of a minion depends on such data, the selection leaves out the minion. Fails with the errors
-/// of `select`. Fails with `authorization` if the target compares pillar data, but the caller may read the
-/// pillar of no minion. Fails with `authorization` if the match of some minions depends on pillar data, but
-/// the caller may read the pillar of none of these minions.
+/// Leaves out a minion if such data decides whether the minion matches. Fails with the errors of `select`.
+/// Fails with `authorization` if the target compares pillar data and the caller may read no pillar. Also
+/// fails with `authorization` if the caller may not read the pillar of any minion whose match depends on
+/// pillar data.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
                                                const CanReadPillar& can_read_pillar);
 
@@ -152,8 +152,8 @@ using CanReadPillar = std::function<bool(std::size_t position)>;
 /// The compiled targets of all rules of `external_auth`. Immutable; thread-safe.
 class RuleTargets {
  public:
-  /// Compiles the targets. The result borrows `minions`, and the Permissions from which `targets` come. Fails
-  /// with `configuration` and the place of a wrong target in the configuration.
+  /// Compiles the targets. The result borrows `minions`, and the Permissions that own the texts of `targets`.
+  /// Fails with `configuration` and the place of a wrong target in the configuration.
   [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
                                                 const Minions& minions);
 
@@ -173,8 +173,8 @@ class RuleTargets {
   std::map<std::string_view, TargetMatcher> matchers_;
 };
 
-/// A function that returns whether a rule of `external_auth` allows a call on a set of minions. The function
-/// `within` describes the set: it returns whether the target of a rule contains the whole set.
+/// A function that returns whether the rules of `external_auth` allow a call on a set of minions. The
+/// function `within` returns whether the target of a rule matches the whole set.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
 /// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule

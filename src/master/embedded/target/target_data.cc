@@ -10,9 +10,8 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-// The matching of a target ends after a limited number of units of work. A comparison with a regular
-// expression counts as `kPcreWork` units. A comparison with a long text counts as 1 unit for each `kShort`
-// bytes.
+// To limit the time of a match, each comparison counts as units of work. A comparison with a regular
+// expression is `kPcreWork` units. A comparison with a long text is 1 unit for each `kShort` bytes.
 constexpr std::size_t kPcreWork = 250;
 constexpr std::size_t kShort = 16;
 
@@ -37,14 +36,14 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One match of an expression with data. Each comparison subtracts its work from `work_left`. A pattern is
+/// Matches an expression with data once. Each comparison subtracts its work from `work_left`. A pattern is
 /// always a suffix of the expression.
 class DataMatcher::Match {
  public:
   Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
 
   bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
-    // Deeper values take precedence, so the loop begins with the longest path.
+    // As in Salt, the longest path is tried first.
     for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
       const std::string_view path = expression.substr(0, at);

@@ -70,7 +70,7 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// Appends the positional arguments, and a map of the keyword arguments unless the map is empty.
+/// Appends the positional arguments and, if the map is not empty, a map of the keyword arguments.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -233,8 +233,8 @@ Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Returns the kind of error for an exception with the name `name`. Returns std::nullopt if the exception is
-/// no refusal.
+/// Returns the kind of error for an exception with the name `name`, or std::nullopt if the exception does not
+/// mean that the master refuses the call.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {

@@ -66,9 +66,8 @@ struct PublishLoad {
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
                                     const master::Started* job = nullptr);
 
-/// Returns the load of a request to the master. For credentials of the kind eauth, the load asks for a new
-/// token. For credentials of the kind token, the load asks who owns the token. REQUIRES: the credentials have
-/// one of these kinds.
+/// Returns a load that asks the master for a new token, or for the owner of a token. The kind of the
+/// credentials decides: eauth or token. REQUIRES: the credentials have one of these kinds.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
 /// Returns the load of a ping. The master sends this load back unchanged.
@@ -89,7 +88,7 @@ struct PublishLoad {
 [[nodiscard]] Result<master::Started> read_runner_reply(std::string_view bytes);
 [[nodiscard]] Result<master::WheelReply> read_wheel_reply(std::string_view bytes);
 
-/// Reads a reply with a token. Copies the token from the reply only to the returned Grant.
+/// Reads a reply with a token. The returned Grant is the only copy of the token outside `bytes`.
 [[nodiscard]] Result<auth::Grant> read_mk_token_reply(std::string_view bytes);
 [[nodiscard]] Result<auth::Grant> read_get_token_reply(std::string_view bytes);
 

@@ -8,7 +8,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The user name that Salt 3006 and 3007 write for an unknown user. A real user may have the same name.
+/// The user name that Salt 3006 and 3007 write for an unknown user. A real user may have the same name, so a
+/// job of this user has no owner.
 constexpr std::string_view kUnknown = "UNKNOWN";
 
 std::string key_of(const JobTag& job) {
@@ -87,7 +88,7 @@ void JobOwners::note(const Event& event) {
     return;
   }
   order_.push_back(known->first);
-  if (order_.size() <= most_) return;
+  if (order_.size() <= max_jobs_) return;
   owners_.erase(owners_.find(order_.front()));
   order_.pop_front();
 }

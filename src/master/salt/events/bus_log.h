@@ -54,11 +54,11 @@ class EventRedactor final : public Redactor {
 /// 3. An event whose `user` is not the owner of its job has no owner.
 /// 4. A single event of a minion has an owner only if its tag is `salt/job/J/prog/M/...` with the minion's
 /// own id `M`.
-/// These rules fail if the master's event `new` was missed, or if the job was forgotten because `most` jobs
-/// are newer. A minion can then choose the owner of progress events without `user`. Used by one thread.
+/// These rules fail if the master's event `new` was missed, or if the job was forgotten because `max_jobs`
+/// jobs are newer. A minion can then choose the owner of progress events without `user`. Used by one thread.
 class JobOwners {
  public:
-  explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
+  explicit JobOwners(std::size_t max_jobs = 50'000) : max_jobs_(max_jobs) {}
 
   /// Remembers the owner if `event` is the event `new` of a job. REQUIRES: the caller passes each event to
   /// `note` before it passes the event to `owner_of`.
@@ -71,7 +71,7 @@ class JobOwners {
     using is_transparent = void;
   };
 
-  const std::size_t most_;
+  const std::size_t max_jobs_;
   /// The owner of each job. Empty if the job has no owner.
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;
   std::deque<std::string_view> order_;  ///< The keys of `owners_`, oldest first.

@@ -237,8 +237,8 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
   auto written = write({frame.data(), frame.size()}, end);
   const bool lost = !written && written.error().kind == ErrorKind::unavailable;
   if (!lost || !was_there) return written;
-  // The master may close a kept connection at any time, so a failed event is sent again. The master ignores
-  // an incomplete event.
+  // The master may close a kept connection at any time, so a failed event is sent again. The master gets no
+  // event twice, because it ignores an incomplete event.
   if (auto connected = connect(); !connected) return connected;
   return write({frame.data(), frame.size()}, end);
 }

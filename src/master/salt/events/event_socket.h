@@ -22,10 +22,10 @@
 /// The sockets on which a master publishes events and accepts events.
 namespace rest_fcgi::salt {
 
-/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second. If
-/// the descriptor `stop` becomes readable, the wait ends early and the call fails. With -1, no descriptor
-/// ends the wait. Fails with `unavailable` if no process listens, with `authorization` and the missing
-/// permission, or with `configuration` for a malformed address.
+/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second. The
+/// wait ends early with an error if the descriptor `stop` becomes readable; -1 means no descriptor. Fails
+/// with `unavailable` if no process listens, with `authorization` and the missing permission, or with
+/// `configuration` for a malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
 struct SocketFile {
@@ -89,7 +89,7 @@ class EventPusher {
   std::condition_variable freed_;
   bool taken_ = false;              // `taken_` says whether a `Turn` owns the connection. `mutex_` guards it.
   UniqueFd connection_;             // Only the thread with the `Turn` uses `connection_`.
-  std::optional<SocketFile> file_;  // `file_` identified the socket's file when the connection was made.
+  std::optional<SocketFile> file_;  // `file_` identifies the socket's file at the time of the connection.
 };
 
 /// Returns an event in the master's format. The bytes are wiped, because they may contain secrets.

@@ -19,8 +19,7 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
-/// Returns the error for a listener whose job lost events. The registry dropped these events before it knew
-/// the job id of the listener.
+/// Returns the error for a listener if the registry dropped events of its job before it knew the job id.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
                                          "reply to the publication: returns may be missing.",

@@ -83,9 +83,8 @@ class EarlyEvents {
   std::uint64_t all_lost_ = 0;
 };
 
-/// The listeners of jobs, and the Expectations of calls. While an Expectation exists, events of jobs without
-/// a listener are kept. No lock is held while a listener is called. Thread-safe, but only one thread may pass
-/// events to the Registry.
+/// The listeners of jobs, and the Expectations of callers that wait for a job id. No lock is held while a
+/// listener is called. Thread-safe, but only one thread may pass events to the Registry.
 class Registry {
  public:
   explicit Registry(const BusOptions& options);
@@ -99,7 +98,7 @@ class Registry {
   /// waits for the bus and all listeners were told that the bus is lost.
   void close();
 
-  /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
+  /// Waits until the bus is joined, but not longer than the time `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
   /// While an Expectation exists, the registry keeps events of jobs without a listener. These events are
@@ -124,7 +123,7 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // `number` is that of the earliest event that the caller may need.
+      std::uint64_t number;  // `number` is the number of the first event that the caller may need.
       std::uint64_t losses;  // `losses` counts the losses of the bus before the Expectation was made.
       std::string jid;       // `jid` is the job id that the caller chose, or empty.
     };
@@ -171,7 +170,8 @@ class Registry {
   // `claimed_` has the job ids that callers chose for jobs that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;  // `dropping_early_` says that events were dropped since `early_` was empty.
+  // `dropping_early_` says that events were dropped after `early_` was last empty.
+  bool dropping_early_ = false;
   std::set<std::uint64_t> expectations_;  // `expectations_` has the numbers of all Expectations.
   std::uint64_t next_number_ = 1;         // `next_number_` is for the next event or Expectation.
   std::uint64_t losses_ = 0;              // `losses_` counts the losses of the bus.

@@ -86,7 +86,7 @@ class Fields {
 class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< `look_inside` makes the Redactor decide about each member and text inside.
+    look_inside,     ///< `look_inside` means that the Redactor decides about each member and text inside.
     show,            ///< `show` shows the whole value.
     hide,            ///< `hide` replaces the value by `master::kHidden`, unless it is nil or a boolean.
     hide_but_count,  ///< `hide_but_count` hides the value, unless it is a number or a short text of digits.

@@ -142,8 +142,8 @@ class JsonVisitor : public BoundedVisitor {
   JsonWriter out_;
   const Redactor* const redactor_;  // A null `redactor_` shows everything.
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;  ///< `next_` is the verdict about the next value.
-  /// `inside_` is the verdict about all values inside the array or map at the depth `since_`.
+  Verdict next_ = Verdict::look_inside;  ///< `next_` says how to show the next value.
+  /// `inside_` says how to show all values inside the array or map at the depth `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 

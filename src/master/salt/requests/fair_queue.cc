@@ -30,8 +30,8 @@ std::size_t class_limit(PriorityClass priority, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
   const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
-  // The limit for each of the classes wheel, wheel_async and login. This limit leaves a place to the other
-  // two classes, if several slow requests may run.
+  // The limit for wheels and for logins is one less than `slow_limit`, so another slow class can still run.
+  // The limit for asynchronous wheels is two less.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (priority) {
     case PriorityClass::publish:
@@ -70,8 +70,7 @@ Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime dead
   if (ended_)
     return Error{ErrorKind::unavailable,
                  "The server is shutting down and sends no more requests to the Salt Master."};
-  // If a class has a free place, no request of this class waits. The new request therefore begins
-  // immediately.
+  // If a class has a free place, no other request of this class waits, so the new request begins immediately.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});
