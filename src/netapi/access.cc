@@ -36,9 +36,9 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
 }
 
-/// Returns the scheme of the client's URL, or an empty text if the scheme is unknown. Behind a proxy, a
-/// request over plain HTTP has an unknown scheme, because the client may use HTTPS. A page cannot add a
-/// header of a proxy to its request, because the browser would first send a CORS preflight.
+/// Returns the scheme of the client's URL, or an empty text if the scheme is unknown. Behind a proxy that
+/// uses plain HTTP, the scheme is unknown, because the client may use HTTPS. A page cannot pretend that there
+/// is a proxy, because the browser sends a CORS preflight before a request with a proxy's header.
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {
@@ -48,7 +48,7 @@ std::string_view scheme_of(const Environ& environ) {
 }
 
 /// Returns the scheme of the page with this origin. The Python package ws4py sends an origin with `ws` or
-/// `wss`, the scheme of the WebSocket's URL.
+/// `wss` instead, which is the scheme of the WebSocket's URL.
 std::string_view page_scheme_of(std::string_view origin) {
   const std::string_view scheme = origin.substr(0, origin.find(kBehindScheme));
   if (scheme == "ws") return "http";
@@ -132,7 +132,7 @@ bool Origins::lists(std::string_view origin) const {
 bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   if (lists(origin)) return false;
-  // Sec-Fetch-Site comes from the browser and is checked before Host, which a proxy may have replaced.
+  // Checks Sec-Fetch-Site first, which the browser has set. A proxy may have replaced Host.
   const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
   if (site == "same-origin") return false;
   if (site == "cross-site") return true;

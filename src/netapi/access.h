@@ -34,8 +34,9 @@ class Acl {
 };
 
 struct PresentedToken {
-  SecretView token;        ///< `token` is the token. Empty if the request has no token.
-  bool is_cookie = false;  ///< `is_cookie` means that the token is from a cookie, which other pages can send.
+  SecretView token;  ///< `token` is the token. Empty if the request has no token.
+  /// `is_cookie` means that the token is from a cookie, which the browser also sends for other pages.
+  bool is_cookie = false;
 };
 
 /// Returns the token of X-Auth-Token or of the cookie `session_id`. Borrows from the Environ.

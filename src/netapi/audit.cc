@@ -63,8 +63,8 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-/// The size in bytes after which `joined` adds no more names. This is more than `kMaxValue`, the
-/// largest number of bytes of a value in an audit line.
+/// The size in bytes after which `joined` adds no more names. The audit line then cuts the text at
+/// `kMaxValue` bytes.
 constexpr std::size_t kMaxJoined = 512;
 
 template <class List, class Name>

@@ -18,8 +18,10 @@ inline constexpr std::string_view kNotRun = "not-run";
 /// The content of one audit line, without arguments and secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;   ///< `user` is the user. For an unknown user, it is the name that the caller sent.
-  std::string_view eauth;  ///< `eauth` is the user's back end, the back end that the caller sent, or `token`.
+  /// The user and the user's back end. For an unknown user, these members have the name and the back end that
+  /// the caller sent. If the caller sent a token, `eauth` is `token`.
+  std::string_view user;
+  std::string_view eauth;
   std::string_view remote;
   std::string_view client;
   std::string_view fun;  ///< `fun` is the function. Several functions are separated by commas.

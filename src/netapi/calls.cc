@@ -133,8 +133,8 @@ Response unknown_runner(const RequestContext& context, const Error& error) {
   return reply(context, Status::ok, std::move(json));
 }
 
-/// Returns the response for a chunk that was refused or failed. The request has `chunks` chunks. A chunk may
-/// be refused while it runs, because some masters check permissions only then.
+/// Returns the response for a chunk that was refused or failed. The argument `chunks` is the number of chunks
+/// in the request. A chunk may be refused while it runs, because some masters check permissions only then.
 Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
   const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;

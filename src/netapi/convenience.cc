@@ -163,7 +163,7 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_vie
 }
 
 struct TarMember {
-  /// The name of the file, with at most 100 bytes, the size of the field in a tar header.
+  /// The file's name. It has at most 100 bytes, because the field in a tar header has this size.
   std::string_view name;
   std::string_view content;
   unsigned mode;
@@ -181,7 +181,7 @@ std::string head_of(const TarMember& member) {
   put(116, "0000000");  // The group id is that of root.
   put(124, format("{:011o}", member.content.size()));
   put(136, "00000000000");  // The modification time is 1970-01-01.
-  put(148, "        ");     // The sum of the header's bytes counts the checksum itself as spaces.
+  put(148, "        ");     // The checksum counts its own field as spaces.
   put(156, "0");            // The file type 0 is a regular file.
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {

@@ -72,8 +72,8 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // A frame of the formatted view may be large, because it has all minions or all jobs. While the frames
-      // of this call have fewer than `most_bytes`, frames are made after each event. After that, frames are
+      // A frame of the formatted view may be large, because it has all minions or all jobs. Until the frames
+      // of this call have `most_bytes` together, frames are made after each event. After that, frames are
       // made only once for all remaining events.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
@@ -98,7 +98,7 @@ void EventFeed::add_own_messages(std::vector<Part>& parts) {
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !lost_events_ || view_) return;
   const EventPtr loss = std::exchange(lost_events_, nullptr);
-  // The message about lost events has no id, so a reconnecting client continues after the last event.
+  // The message about lost events has no id, so a reconnecting client names the last event before it.
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 

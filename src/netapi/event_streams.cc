@@ -130,8 +130,8 @@ Response start(const RequestContext& context, const Session& session, Result<std
   return head;
 }
 
-/// Opens a WebSocket. Calls `make_setup` only after the stream has begun to collect events, so that the
-/// stream gets the events during the call.
+/// Opens a WebSocket. The stream begins to collect events before this function calls `make_setup`, so that no
+/// event during the call is lost.
 Response start_socket(const RequestContext& context, const Session& session, const FeedFormat& form,
                       const std::function<FormattedSetup()>& make_setup = {}) {
   auto feed = open_feed(context, session, form, in_query(context.target, "last_event_id"));
@@ -140,8 +140,8 @@ Response start_socket(const RequestContext& context, const Session& session, con
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
 
-/// Returns a function that runs a lowstate chunk (a call) for the user of a session. The function runs on
-/// another thread.
+/// Returns a function that runs a lowstate chunk (a call) for the user of a session. The function copies what
+/// it needs from `context`, because it runs later on another thread.
 CallMaster master_caller(const RequestContext& context) {
   const Clock* const clock = &context.app.clock;
   return [clock, as_json = context.app.options.common.audit_as_json,
@@ -164,8 +164,8 @@ CallMaster master_caller(const RequestContext& context) {
   };
 }
 
-/// Returns the data for rest_tornado's formatted view: the master's cached grains, or the reason why the user
-/// may not request them.
+/// Returns the data for rest_tornado's formatted view. These are the grains in the master's cache, or the
+/// reason why the user may not run `grains.items` on all minions.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);

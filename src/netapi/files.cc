@@ -97,7 +97,7 @@ UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// Opens a file. With O_NONBLOCK, open(2) does not wait for a FIFO.
+/// Opens a file. Because of O_NONBLOCK, open(2) does not wait for the writer of a FIFO.
 UniqueFd open_file(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
@@ -256,8 +256,8 @@ Response serve_static(RequestContext& context) {
     path += "/index.html";
     found = opened_file(open_below(root, path), path);
     if (found && context.target.path.back() != '/') {
-      // Redirects to a URL with a slash at its end, which relative links of the page need. The URL must not
-      // begin with two slashes, because such a URL would name another host.
+      // Redirects to a URL with a slash at its end, which relative links of the page need. Builds the URL
+      // from `parts`, because a URL that begins with two slashes would name another host.
       std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
       return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};

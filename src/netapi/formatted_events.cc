@@ -24,7 +24,7 @@ struct Subject {
 
 Subject subject_of(std::string_view tag) {
   using Is = Subject::Is;
-  // Skips events that do not change the view. Most events are skipped here.
+  // Skips most events early, because they do not change the view.
   const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
   if (!ours) return {};
   const std::vector<std::string> parts = parts_of(tag);
@@ -175,7 +175,7 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
 }
 
 /// Removes jobs that finished more than `keep_finished` ago. While the jobs exceed a limit, removes the
-/// oldest jobs.
+/// oldest finished jobs and then the oldest running jobs.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -229,7 +229,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// Handles the start of a minion. A started minion can return its grains.
+/// Handles the start of a minion. If the view has no grains of this minion, they can be requested now.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

@@ -34,9 +34,10 @@ struct FormattedLimits {
   std::chrono::minutes keep_finished{10};
 };
 
-/// Salt's formatted view of events for one listener, with all minions and jobs. Each change makes a frame
-/// with all minions or all jobs. Removes jobs that finished more than `keep_finished` ago. While the jobs
-/// exceed a limit, removes the oldest jobs. Used by one thread.
+/// Salt's formatted view of events for one listener, with all minions and jobs. After a change, the listener
+/// gets a frame: a message with all minions or all jobs. Removes jobs that finished more than `keep_finished`
+/// ago. While the jobs exceed a limit, removes the oldest finished jobs and then the oldest running jobs.
+/// Used by one thread.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})

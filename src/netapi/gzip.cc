@@ -67,7 +67,7 @@ std::optional<std::string> packed(std::string& text) {
 
 void compress_if_accepted(std::string_view accept_encoding, http::Response& response) {
   auto* text = std::get_if<std::string>(&response.body);
-  // The largest text that is compressed, in bytes. zlib counts bytes in 32 bits.
+  // The largest text in bytes that is compressed, because zlib counts bytes in 32 bits.
   constexpr std::size_t kZlibLimit = 0x7fffffff;
   if (text == nullptr || text->size() < kMinSize || text->size() > kZlibLimit) return;
   if (!takes_gzip(accept_encoding) || !is_text(response)) return;

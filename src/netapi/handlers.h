@@ -50,7 +50,7 @@ struct Call {
 [[nodiscard]] std::variant<std::vector<Completed>, http::Response> run_chunks(RequestContext& context,
                                                                               JsonValue chunks,
                                                                               const Call& call);
-/// Runs a chunk that this program has written as JSON. REQUIRES: the chunk returns exactly one item.
+/// Runs a chunk that this program has written as JSON. REQUIRES: the chunk has exactly one result.
 [[nodiscard]] std::variant<client::Reply, http::Response> run_own(RequestContext& context,
                                                                   std::string_view chunk, const Call& call);
 

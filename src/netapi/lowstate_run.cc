@@ -63,7 +63,7 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
                                       : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // A back end may return another user name. The rules for this name must also allow the client's address.
+  // The back end may return another user name, so `api_acl` is checked for this name, too.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }

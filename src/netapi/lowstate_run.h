@@ -15,7 +15,7 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// Functions that run a list of chunks. All chunks are admitted before one of them runs.
+/// Functions that run a list of chunks. All chunks get permission before one of them runs.
 namespace rest_fcgi::netapi {
 
 /// Borrows the JSON document of the calling thread. Later requests on the thread reuse the document's

@@ -23,16 +23,17 @@ struct ErrorRow {
   bool confidential = false;  ///< With `confidential`, the caller gets only a reference to the log message.
 };
 
-/// Returns the row for a kind of error from the table of errors, which has the HTTP statuses of all errors.
+/// Returns the row for a kind of error in the table of errors, which has the HTTP status of each kind.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
-/// A chunk that ran, with its results. In a list of these objects, only the last chunk can have failed.
+/// A chunk that ran, with its results. In a list of chunks, only the last one can have failed.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
 };
 
-/// Moves the start gates out of the replies. An asynchronous job starts when its start gate is destroyed.
+/// Moves the start gates out of the replies. A start gate holds back an asynchronous job until the gate is
+/// destroyed.
 [[nodiscard]] std::vector<master::StartGate> take_gates(std::vector<Completed>& completed);
 
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);
@@ -55,8 +56,8 @@ struct Completed {
 /// text is a reference to the log.
 [[nodiscard]] std::string report(const Error& error, std::string_view remote);
 
-/// Writes members of an error: `jid` (the started job), `completed` (the results of earlier chunks) and
-/// `partial` (the results of the failed chunk).
+/// Writes these members into the JSON object of an error: `jid` (the started job), `completed` (the results
+/// of earlier chunks) and `partial` (the results of the failed chunk).
 void write_completed_work(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
 
 void add_retry_after(const Error& error, http::Response& response);

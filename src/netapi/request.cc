@@ -75,8 +75,8 @@ class Form {
     writer.end_object();
   }
 
-  /// Writes an object with a member for each field name. Reads `arg` as YAML. Reads a field in `maps` as YAML
-  /// if the field has a single value. Errors: malformed, with the name of the field.
+  /// Writes an object with a member for each field name. The field `arg`, and each field in `maps` with a
+  /// single value, is read as YAML. Errors: malformed, with the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {

@@ -24,8 +24,8 @@ enum class Media { json, yaml, form, text, html, event_stream };
 /// Returns the media type of a Content-Type. Errors: not_acceptable, for unknown types and charsets.
 [[nodiscard]] Result<Media> media_in(std::string_view content_type);
 
-/// Returns the first of the media types in `offered` that an Accept header prefers. Returns std::nullopt if
-/// no type is acceptable. Errors: malformed, for a `q` that is not a number.
+/// Returns the media type in `offered` that an Accept header prefers, or the first of several preferred
+/// types. Returns std::nullopt if no type is acceptable. Errors: malformed, for a `q` that is not a number.
 [[nodiscard]] Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered);
 
 struct FormField {
@@ -34,7 +34,7 @@ struct FormField {
 };
 
 /// Reads the fields of an `application/x-www-form-urlencoded` text in order. Keeps malformed `%` signs and
-/// bytes that are not UTF-8. Errors: malformed, for more than `most` fields.
+/// bytes that are not UTF-8. Errors: malformed, if the text has more fields than `most`.
 [[nodiscard]] Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most = 1000);
 
 /// The method, path and query of a request. Borrows from the Environ.
@@ -55,7 +55,7 @@ struct Target {
 /// Returns the parts of a path between slashes, without empty parts.
 [[nodiscard]] std::vector<std::string> parts_of(std::string_view path);
 
-/// Returns the value of the last query field `name`. Returns an empty text without this field.
+/// Returns the value of the last query field `name`. Returns an empty text if there is no such field.
 [[nodiscard]] std::string_view in_query(const Target& target, std::string_view name);
 
 /// Returns whether a field `name` holds a user name, a back end, a password or a token.

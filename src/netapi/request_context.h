@@ -29,8 +29,8 @@ namespace rest_fcgi::netapi {
 
 /// The differences between rest_cherrypy and rest_tornado, apart from their URLs.
 struct Dialect {
-  std::span<const lowstate::Client> clients;  ///< `clients` are in the greeting if the engine supports them.
-  std::string_view no_session;                ///< `no_session` is the error text without a valid session.
+  std::span<const lowstate::Client> clients;  ///< GET / lists the `clients` that the engine supports.
+  std::string_view no_session;                ///< `no_session` is the error text if there is no session.
   bool status_is_text;       ///< With `status_is_text`, an error's `status` is `404 Not Found` and not 404.
   bool checks_session_last;  ///< `checks_session_last` checks the session after the method and Accept.
   bool exact_slashes;        ///< With `exact_slashes`, an additional slash makes a URL a different URL.
@@ -46,10 +46,10 @@ struct Dialect {
   bool uses_tornado_texts;   ///< With `uses_tornado_texts`, some failures get 200 and rest_tornado's texts.
   bool jobs_have_info;       ///< With `jobs_have_info`, /jobs/JID returns `return` and the job in `info`.
   bool started_have_links;   ///< With `started_have_links`, POST /minions returns links to started jobs.
-  /// `overrides_client` makes POST /minions run chunks of other clients as `local_async`, not refuse them.
+  /// With `overrides_client`, POST /minions runs chunks of other clients as `local_async`, too.
   bool overrides_client;
   bool missing_is_404;  ///< With `missing_is_404`, an unknown minion or job gets status 404.
-  /// With `hooks_have_body`, a hook's event has the raw `body`, and the query string in `query`, not `get`.
+  /// With `hooks_have_body`, a hook's event has the raw `body`, and the query string as `query`, not `get`.
   bool hooks_have_body;
   bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
@@ -76,7 +76,7 @@ struct Route {
   bool reads_body = true;           ///< With `reads_body`, the body of POST is read.
   bool takes_lowstate = true;       ///< `takes_lowstate` is the value of `BodyRules::forms_are_lowstate`.
   std::string_view no_session{};    ///< `no_session` replaces the text `Dialect::no_session`, unless empty.
-  std::string_view cache{};         ///< `cache` is the value of Cache-Control for all users.
+  std::string_view cache{};         ///< `cache` is the value of the header Cache-Control, or empty.
 };
 
 [[nodiscard]] std::string path_text(const Route& route);
@@ -120,7 +120,7 @@ struct RequestContext {
   Media error_media = Media::json;
   std::optional<master::Session> session;
   Body body;
-  /// The start gates of this request's asynchronous jobs. A job starts when its gate is destroyed.
+  /// The start gates of this request, which hold back asynchronous jobs until the reply is sent.
   std::vector<master::StartGate> gates{};
   std::string_view client{};  ///< The client of the first chunk. Empty if the request has no chunks.
 

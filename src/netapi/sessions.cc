@@ -44,8 +44,8 @@ std::string_view missing_key(JsonValue object) {
 }
 
 /// Reads `token_expire` in seconds. Shortens a time that exceeds the longest life of a token. Returns
-/// std::nullopt if the key is missing. Errors: invocation, unless the value is a number above 0, or a string
-/// with such a number.
+/// std::nullopt if the key is missing. Errors: invocation, if the value is neither a number above 0 nor a
+/// string with such a number.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
   const auto value = lowstate::find_nonempty(object, kKey);

@@ -63,7 +63,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of streams that have the token `token`, or null. REQUIRES: the caller holds `mutex_`.
+/// Returns the group of streams with this token, or null. REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -162,8 +162,8 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Calls `change`, which changes the group, and wakes the streams of the group. REQUIRES: the caller does not
-/// hold `mutex_`.
+/// Calls the function `change`, which changes the group, and wakes the streams of the group. REQUIRES: the
+/// caller does not hold `mutex_`.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {

@@ -25,7 +25,7 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
 /// Options of `rest_wsgi`. `rest_cherrypy` and `rest_tornado` have these options, too.
 struct Options {
   lowstate::Options lowstate;
-  /// The users that may choose `token_expire`. The `token_expire` of any other user is ignored.
+  /// The users that may set the lifetime of their token with `token_expire`. For others, the key is ignored.
   auth::TokenLifeRule token_life;
   std::vector<std::string> eauths;  ///< `eauths` has the back ends in the web page's login form.
   bool audit_as_json = false;  ///< With `audit_as_json`, audit lines are JSON objects, not `key=value` text.
@@ -50,10 +50,10 @@ struct ApiAcl {
 struct RestCherrypyOptions {
   Options common;
   /// The origins, such as `https://gui.example.org`, whose web pages may use the session cookie. Pages of
-  /// other origins get `Access-Control-Allow-Origin: *`. Such pages send their token in a header.
+  /// other origins get `Access-Control-Allow-Origin: *`, so they have to send their token in a header.
   std::vector<std::string> cors_origin;
   std::optional<ApiAcl> api_acl;  ///< `api_acl` limits the addresses of each user. Absent for no limits.
-  /// `authorized_ips` lists the addresses and networks that may send requests. If empty, all may.
+  /// `authorized_ips` lists the addresses and networks that may send requests. An empty list allows all.
   std::vector<std::string> authorized_ips;
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";

@@ -19,8 +19,8 @@ namespace rest_fcgi::netapi {
 /// request runs.
 ///
 /// The event streams are registered in `streams`. REQUIRES: `streams` uses the same `client` as the
-/// application. The front end sets `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event
-/// streams or WebSockets.
+/// application. If the front end can send event streams or WebSockets, it sets the variable
+/// `rest_fcgi.streams` or `rest_fcgi.websocket` of the request to `1`.
 ///
 /// Errors: configuration, for a malformed address, network or origin, and for two routes with the same path.
 /// A file that cannot be opened is only logged.
@@ -37,9 +37,9 @@ namespace rest_fcgi::netapi {
                                                           const Clock& clock);
 
 /// Makes an application that replies as Salt's `rest_wsgi` does. A client posts lowstate to `/`, and the
-/// reply is `{"return": [...]}`. All chunks are checked before one of them runs. If a chunk fails,
-/// `completed` has the results of earlier chunks, and `partial` has the results of the failed chunk. Without
-/// PATH_INFO, the path comes from REQUEST_URI.
+/// reply is `{"return": [...]}`. All chunks are checked before one of them runs. If a chunk fails, the member
+/// `completed` of the reply has the results of earlier chunks, and `partial` has the results of the failed
+/// chunk. Without PATH_INFO, the path comes from REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,
                                                std::shared_ptr<const client::NetapiClient> client,
                                                const Clock& clock);

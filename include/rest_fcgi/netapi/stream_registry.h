@@ -74,8 +74,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     using Call =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
     /// Queues `call(client, token, chunk)` for a thread of the registry. If `subject` is not empty, a later
-    /// `poll` returns the result as an Answer. Equal queued calls run once. If the queue is full, the call is
-    /// dropped. After the session's end, the result is JSON null.
+    /// `poll` returns the result as an Answer with this subject. Equal queued calls run once. If the queue is
+    /// full, the call is dropped. After the session's end, the result is JSON null.
     void call(std::string chunk, Call call, std::string subject = {});
 
    private:
@@ -128,7 +128,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check of all tokens.
+  bool has_new_stream_ = false;  ///< Makes `check_loop` compute the time of its next check again.
   bool stopping_ = false;
   /// The group whose token the master did not confirm or refuse in time. The next check begins with the other
   /// groups. Used by `check_loop` only.
