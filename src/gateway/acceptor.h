@@ -18,7 +18,8 @@ namespace rest_fcgi::gateway {
 /// Accepts the connections of one listening socket. `start` and `stop` may be called by any thread.
 class Acceptor {
  public:
-  /// The owner's callbacks. Several threads at a time may call `begin`, but only one thread calls `has_room`.
+  /// The callbacks of the server. Several threads may call `begin` at a time. Only one thread at a time calls
+  /// `has_room`.
   struct Handlers {
     /// Returns whether the acceptor may accept a connection. If not, the acceptor asks again after a pause.
     std::function<bool()> has_room;
@@ -30,7 +31,7 @@ class Acceptor {
 
   void start();
 
-  /// Accepts all waiting connections, unless other processes share the socket. Then closes the socket.
+  /// Closes the socket. If no other process shares the socket, first accepts all waiting connections.
   void stop();
 
  private:

@@ -39,7 +39,7 @@ class Connections {
     /// Removes the deadline while this process works on the connection's request.
     void work() noexcept { wait(Stage::work, SteadyTime::max()); }
 
-    /// Returns whether `sweep` has shut down the socket.
+    /// Returns whether `sweep` or `make_room` has shut down the socket.
     [[nodiscard]] bool is_late() const noexcept { return is_late_; }
 
    private:
@@ -60,12 +60,12 @@ class Connections {
   /// Shuts down the connections whose deadline has passed.
   void sweep(SteadyTime now);
 
-  /// If `most` connections are open, closes one of them to make space for a new connection. Chooses among the
-  /// connections in the earliest stage the connection that has waited longest. Returns false if all
-  /// connections are in the stage `work`.
+  /// Closes a connection to make space for a new connection, if the number of open connections has reached
+  /// `most`. Chooses the earliest stage that a connection has, and the connection that has been in this stage
+  /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// Begins the shutdown: `sweep` closes connections that have waited longer than `kFarewell`.
+  /// Begins the shutdown: `sweep` closes connections that have waited for a request longer than `kFarewell`.
   void stop(SteadyTime now);
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }

@@ -38,7 +38,8 @@ void reread(const Reload& reload, Shared& shared) noexcept {
   }
 }
 
-/// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds.
+/// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds,
+/// because the thread may outlive the gateway.
 struct FrontEnds {
   FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
       : shared(options), http(shared, std::move(ports)) {

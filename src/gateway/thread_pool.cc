@@ -56,8 +56,8 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops. If `min_threads` is more than 1, at least one thread has no loop and can take
-/// over a blocked loop.
+/// Returns the number of loops. It is less than `min_threads` if possible, so that a thread without a loop
+/// can take over a blocked loop.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -100,7 +100,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if otherwise a loop would have no thread as soon as one more thread blocks.
+/// Starts a thread if one more blocked thread would leave a loop without a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }

@@ -108,7 +108,7 @@ class ThreadPool {
   std::size_t stop(SteadyTime deadline);
 
  private:
-  // REQUIRES: the caller holds `mutex_`.
+  // The caller of a function with the suffix `_locked` has to hold `mutex_`.
   bool begin_call_locked(std::size_t max_calls);
   void add_thread_locked();
   void ensure_thread_locked();

@@ -24,7 +24,7 @@ struct HttpOptions {
   std::string host = "0.0.0.0";  ///< `host` is an IP address or a name of this host.
   std::uint16_t port = 0;
   std::string unix_path{};  ///< `unix_path` is the path of a unix socket, which replaces `host` and `port`.
-  bool is_monitoring = false;  ///< With `is_monitoring`, the port answers while `max_threads` requests run.
+  bool is_monitoring = false;  ///< With `is_monitoring`, the port answers even if all threads are busy.
   std::string ssl_crt;    ///< `ssl_crt` is the PEM file of the certificate and its chain. Empty without TLS.
   std::string ssl_key;    ///< `ssl_key` is the PEM file of the private key.
   std::string ssl_chain;  ///< `ssl_chain` is a PEM file with further certificates of the chain, or empty.
@@ -38,7 +38,7 @@ struct HttpOptions {
   std::size_t max_request_body_size = 1048576;  ///< A body above `max_request_body_size` bytes gets 413.
   /// `max_head_size` limits the request line with the headers, in bytes. A larger size gives status 431.
   std::size_t max_head_size = 65536;
-  /// The time limit of the TLS handshake. A second limit of this length applies to reading a request's head.
+  /// The time limit of the TLS handshake, and also the time limit of reading a request's head.
   std::chrono::milliseconds head_timeout{10000};
   /// The longest wait for the next part of a request's body.
   std::chrono::milliseconds body_timeout{30000};
@@ -57,8 +57,8 @@ struct Options {
   std::string socket_group;   ///< `socket_group` is the group of the unix socket. Empty for no change.
   bool allow_remote = false;  ///< With `allow_remote`, `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
-  /// The largest number of open connections. For a further connection, the server closes a connection that
-  /// waits for its client.
+  /// The largest number of open HTTP connections. For a further connection, the server closes a connection
+  /// that waits for its client.
   std::size_t max_http_connections = 4096;
   /// The largest size in bytes of all bodies in memory. A request beyond this limit gets status 503.
   std::size_t max_body_bytes = std::size_t{256} << 20;

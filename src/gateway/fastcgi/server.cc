@@ -70,7 +70,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // `answer` gets a copy of this descriptor for each request, because libfcgi may close the copy.
+  // `answer` gets a copy of this descriptor for each request, because libfcgi may close its descriptor.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   for (;;) {
     entry->wait(Stage::request, system_clock().steady() + patience);

@@ -37,7 +37,7 @@ void IovecBuffer::begin(std::size_t glue) {
   buffers_.clear();
   buffers_.reserve(2 * glue);
   glue_.clear();
-  glue_.reserve(glue * kMostGlue);  // The memory of `glue_` must not move, because buffers point into it.
+  glue_.reserve(glue * kMostGlue);  // Reserves all memory now, because `buffers_` point into `glue_`.
 }
 
 void IovecBuffer::add_glue(std::string_view bytes) {

@@ -13,8 +13,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between them (`glue`). Used
-/// by one thread.
+/// The buffers of one gathered write. They are borrowed texts, and copies of the few bytes that frame these
+/// texts (`glue`). Used by one thread.
 class IovecBuffer {
  public:
   /// The largest number of bytes in one call of `add_glue`.

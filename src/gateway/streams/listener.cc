@@ -131,7 +131,7 @@ void Listener::begin_end() {
 Task<> Listener::accept() {
   websocket_ = std::make_unique<WebSocket>(link_);
   websocket::stream_base::timeout timeout{};
-  // The handshake only sends a response, and `sweep` limits the time of this write.
+  // The handshake needs no timeout, because it only sends a response, and `sweep` limits each write.
   timeout.handshake_timeout = websocket::stream_base::none();
   timeout.idle_timeout = group_.limits.silence;
   timeout.keep_alive_pings = true;
@@ -210,7 +210,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its client reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its client reads too slowly");
-  // Calls the feed although a write is pending, because the session may have ended, or the log may have
+  // Calls the feed although a write is pending, because the session may have ended, or the event log may have
   // dropped events that the feed has not read. With the size 0, the feed reads no events.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);

@@ -48,8 +48,8 @@ struct NewStream {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// All event streams of the process, on their own thread. Events that arrive during a pass over the feeds are
-/// sent in the next pass. Any thread may call `add`. One thread calls the other functions.
+/// All event streams of the process, on their own thread. In a pass over all streams, each stream sends the
+/// new events of its feed. Any thread may call `add`. One thread calls the other functions.
 class Streams {
  public:
   explicit Streams(StreamLimits limits = {});
