@@ -19,8 +19,8 @@ namespace rest_fcgi::returner {
 /// does not fit. Keys sort like their jids.
 using JidKey = std::int64_t;
 
-/// Returns the key of a jid. Returns std::nullopt if the text does not have exactly 20 digits with a year
-/// from 1100 to 2899.
+/// Returns the key of a jid, which has exactly 20 digits and a year from 1100 to 2899. Returns std::nullopt
+/// for any other text.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
 /// Returns the key of the first 20 digits of `jid`. If the year is before 1100 or after 2899, returns the

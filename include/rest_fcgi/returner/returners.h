@@ -77,7 +77,7 @@ class Returners {
 
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// Returns the counters of writes. A caller that writes to a job cache must count the write here.
+  /// Returns the counters of writes. A caller that writes to a job cache must call `note` of the counters.
   [[nodiscard]] WriteCounts& writes() const noexcept { return *writes_; }
 
   [[nodiscard]] Result<void> flush() const;

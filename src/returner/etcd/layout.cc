@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostOfPart = 256;
 constexpr std::size_t kDigitsOfJid = 20;
 
-/// Returns the root of all keys. Keys of API v2 are paths, which begin with a slash.
+/// Returns the root of all keys. With API v2, the root begins with a slash, because the keys are paths.
 std::string root_of(const EtcdOptions& options) {
   if (!options.require_v2) return options.root;
   std::string root = "/";
@@ -55,7 +55,7 @@ constexpr std::string_view kMinions = "Minions";
 
 bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  // `Json::string` replaces malformed UTF-8 by U+FFFD. The result can then be parsed.
+  // Tries again after `Json::string` has replaced malformed UTF-8 by U+FFFD.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

@@ -24,7 +24,7 @@ constexpr seconds kLongestShared{60};
 // The largest number of operations that etcd allows in a transaction.
 constexpr std::size_t kMostRanges = 128;
 constexpr std::size_t kMostReads = 4;     // At most `kMostReads` transactions run at the same time.
-constexpr std::int64_t kFirstPage = 128;  // The first page has `kFirstPage` keys.
+constexpr std::int64_t kFirstPage = 128;  // `visit` reads pages. The first page has `kFirstPage` keys.
 // No page has more than `kLargestPage` keys. Even a busy member of the cluster can read such a page within
 // the time limit.
 constexpr std::int64_t kLargestPage = 4096;

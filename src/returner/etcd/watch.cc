@@ -121,7 +121,7 @@ class EtcdEvents {
     start();
   }
 
-  /// Makes other processes call `lost` of their listeners.
+  /// Tells other processes that an event was lost, so that they call `lost` of their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;

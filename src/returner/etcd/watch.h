@@ -74,8 +74,8 @@ class WatchedJobs {
   /// Processes the changes of one transaction. If the load of a job cannot be read, `settle` tries again.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Gives the listener the returns that have waited too long for a field or for the load of their job. Calls
-  /// the listener's `lost` if the load of a job cannot be read.
+  /// If a return has waited too long for a field or for the load of its job, passes the return to the
+  /// listener. Calls the listener's `lost` if the load of a job cannot be read.
   void settle(SteadyTime now);
 
   /// Forgets the returns that still wait for fields or for a load. The caller does this after a loss of
