@@ -26,7 +26,7 @@ namespace rest_fcgi::etcd {
 /// The members of an etcd cluster, with what the client knows about each member. Members is thread-safe.
 class Members {
  public:
-  /// `choose` skips a failed member for the time `kSkipped`, unless all members failed.
+  /// `choose` skips a failed member for the time `kSkipped`. If all members failed, `choose` skips no member.
   static constexpr std::chrono::seconds kSkipped{3};
 
   explicit Members(const std::vector<std::string>& urls);

@@ -138,7 +138,8 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    // The end of a transfer does not wait for a DNS look-up that still runs in libcurl's resolver thread.
+    // With CURLOPT_QUICK_EXIT, the end of a transfer does not wait for a DNS look-up in libcurl's resolver
+    // thread.
     set(CURLOPT_QUICK_EXIT, 1L);
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");

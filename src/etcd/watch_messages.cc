@@ -83,8 +83,8 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Progress notifications increase `next_revision_` while no events come. Otherwise etcd could
-           // compact the next revision of a watch without events.
+           // Requests progress notifications, which increase `next_revision_` while no events come. Otherwise
+           // etcd could compact the next revision of a watch without events.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
