@@ -133,7 +133,8 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-/// Returns whether the file exists. Also returns true if this process may not search the file's folder.
+/// Returns whether the file exists. If this process may not search the file's folder, returns true, because
+/// the file may exist.
 bool may_exist(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;

@@ -33,9 +33,10 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls back the changes of
-  /// `inside`. REQUIRES: `inside` does not call the store. The store may run `inside` a second time. The
-  /// second run must overwrite all results of the first run.
+  /// Runs `inside(connection)` in a transaction, which may contain writes of other callers, too. If `inside`
+  /// returns an error, rolls back the changes of `inside`. If any write of the transaction fails, runs
+  /// `inside` again in its own transaction. The second run must overwrite all results of the first run.
+  /// REQUIRES: `inside` does not call the store.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
