@@ -76,7 +76,7 @@ Result<void> write_new(const std::string& path, std::string_view text, gid_t gro
   const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
                           ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
                           ::fchmod(file.get(), 0640) == 0 && ::fsync(file.get()) == 0;
-  // link(2) does not replace an existing file.
+  // Uses link(2), which does not replace an existing file.
   const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
   const int cause = errno;
   ::unlink(unfinished.c_str());

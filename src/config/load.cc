@@ -160,8 +160,8 @@ Error with_place(Error error, const Settings& settings) {
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. The loop
-    // therefore also compares the path without its first sections.
+    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. So the loop
+    // compares each end of the key's full name.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;
