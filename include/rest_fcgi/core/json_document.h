@@ -22,7 +22,8 @@ struct JsonLimits {
   /// The deepest nesting of arrays and objects. Salt's msgpack packer fails at a depth of about 500.
   std::size_t max_depth = 100;
   std::size_t max_key_length = 1024;  ///< `max_key_length` limits the keys of objects, in bytes.
-  /// `max_number_length` limits the characters of a number. Python limits the digits of an integer alike.
+  /// `max_number_length` limits the characters of a number. Python has this limit for the digits of an
+  /// integer.
   std::size_t max_number_length = 4300;
   /// The largest number of values and keys. Each value or key takes about 50 bytes of memory.
   std::size_t max_values = 100000;
