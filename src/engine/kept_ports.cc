@@ -88,7 +88,7 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
 
 void store_ports(const std::vector<gateway::HttpOptions>& http) {
   if (std::getenv("FDSTORE") == nullptr)
-    return;  // systemd 254 or later sets FDSTORE if the unit allows a descriptor store.
+    return;  // Without FDSTORE, the unit allows no descriptor store, or systemd is older than 254.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     const auto fd = parse_number<int>(entry.path().filename().string());

@@ -46,14 +46,13 @@ class Monitor {
   /// Returns the application for the port that Prometheus reads.
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 
-  /// Returns `application` with replies to `GET /metrics` for users of `master` with the rule `@metrics`.
-  /// Only clients with an address in `authorized` get replies. If `authorized` is absent, clients with any
-  /// address get replies.
+  /// Returns an application that answers `GET /metrics` and passes other requests to `application`. The user
+  /// must have the rule `@metrics` of `master`, and the client's address must be in `authorized`, if present.
   [[nodiscard]] http::Application with_metrics(std::shared_ptr<master::Master> master,
                                                std::optional<http::Addresses> authorized,
                                                http::Application application);
 
-  /// Returns `application` with replies to `/health` and `/ready`.
+  /// Returns an application that answers `/health` and `/ready` and passes other requests to `application`.
   [[nodiscard]] http::Application with_health(http::Application application) {
     return metrics::with_health(health_, std::move(application));
   }
