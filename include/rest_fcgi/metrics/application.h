@@ -17,15 +17,17 @@ namespace rest_fcgi::metrics {
 /// `/ready` has status 200 or 503 and names each check. `health` must outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
 
-/// Returns `application` with replies to `/health` and `/ready`. These replies say only whether all checks
-/// succeeded, without the names of the checks. `health` must outlive the returned application.
+/// Returns an application that answers `/health` and `/ready` and passes other requests to `application`. The
+/// replies say only whether all checks succeeded, without the checks' names. `health` must outlive the
+/// result.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
 /// A function that returns `ok` if the user of a request of `GET /metrics` may read the metrics. Otherwise
 /// the function returns the status with which the request is refused.
 using MetricsCheck = std::function<http::Status(const http::Environ&)>;
 
-/// Returns `application` with replies to `GET /metrics`. `check` allows or refuses each such request.
+/// Returns an application that answers `GET /metrics` and passes other requests to `application`. `check`
+/// allows or refuses each `GET /metrics`.
 [[nodiscard]] http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
                                              http::Application application);
 
