@@ -118,8 +118,8 @@ void configure(CURL* handle, const std::string& url, const TokenHeader& header, 
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_PROXY, "");  // libcurl uses no proxy, because a proxy would see the token.
-  // libcurl trusts the certificates in SSL_CERT_FILE. The programs curl and openssl read this variable, but
-  // the library does not.
+  // libcurl itself does not read SSL_CERT_FILE, but the programs curl and openssl do. So this function passes
+  // the file to libcurl.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
     curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }
