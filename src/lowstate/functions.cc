@@ -34,8 +34,9 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments `name=value` whose value has a YAML alias. If `as_command_line` is true, reports all
-/// arguments, with or without a name, whose value has an alias or cannot be represented in JSON.
+/// Reports arguments whose YAML is refused. By default, these are the texts `name=value` whose value has an
+/// alias. If `as_command_line` is true, these are all texts with an alias or a value that JSON cannot
+/// represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
