@@ -165,7 +165,7 @@ class Writer {
   }
 
   /// Writes a text, in single quotes if `quoted` is true. If a line is too long, writes a line break in place
-  /// of a single blank. Doubles line breaks and single quotes of the text.
+  /// of a single blank. Doubles line breaks and single quotes of the text, as YAML requires.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
