@@ -59,8 +59,8 @@ struct Streams {
   UniqueFd wake;  ///< An eventfd. A stop request writes to it, so that poll(2) returns.
 };
 
-/// Makes a pipe, of which the end `ours` is non-blocking. `ours` is the same object as `read` or `write`.
-/// Returns false and sets errno on failure.
+/// Makes a pipe. `ours` is the object `read` or the object `write`. This end becomes non-blocking. Returns
+/// false and sets errno on failure.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
