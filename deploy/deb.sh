@@ -21,5 +21,6 @@ cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes
 cp -Rp deploy/debian "$deb/source/debian"
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
-# If make runs this script, the environment has the variables of this make. The make that debhelper starts must not see them.
+# If make runs this script, the environment has the variables of this make. The script hides them from the
+# make that debhelper starts.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean

@@ -60,7 +60,7 @@ echo "deps: installing$missing$optional"
 apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300"
 $apt update || echo 'deps: apt-get update failed for some package lists; installing with the old lists' >&2
 install="$apt install -y --no-install-recommends"
-# shellcheck disable=SC2086 # a list of words, split on purpose
+# shellcheck disable=SC2086 # The shell must split the list into words.
 if [ "$missing" ]; then $install $missing >/dev/null; fi
 # shellcheck disable=SC2086
 if [ "$optional" ]; then
