@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 
 constexpr std::size_t kFirstRead = 4096;
 
-/// The size in bytes of the part of the buffer that holds a body. The buffer has further space for the head.
+/// The part of the buffer for a body, in bytes. The buffer has further space for the head.
 constexpr std::size_t kBodyBuffer = 65536;
 
 /// The size in bytes of the shortest chunked body, `0 CR LF CR LF`.
@@ -65,7 +65,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  // Beast requires a Host header, but accepts any value. The parser has already checked the header.
+  // Beast requires a Host header, but accepts any value. RequestParser has already checked the client's Host.
   request.set(field::host, "-");
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
@@ -299,8 +299,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning with the peer's address. Logs at most one such warning an hour for each port, because each
-/// request could cause the warning.
+/// Logs a warning with the peer's address. Each request could cause the warning, so each port logs at most
+/// one such warning an hour.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

@@ -123,8 +123,9 @@ std::string_view host_of(std::string_view host) noexcept {
              : host.substr(0, colon);
 }
 
-/// Returns the CGI variable of a header (RFC 3875, 4.1.18). Returns an empty text if the variable could be
-/// mistaken for the variable of another header, or for a setting of a library such as HTTP_PROXY.
+/// Returns the CGI variable of a header (RFC 3875, 4.1.18). Returns an empty text for a header that must not
+/// become a variable. Its variable could be mistaken for that of another header, or for a setting such as
+/// HTTP_PROXY.
 std::string variable_of(std::string_view header) {
   if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
   for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
@@ -188,7 +189,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // A path can contain a token, so the buffer is wiped.
+  WipedBytes decoded;  // WipedBytes, because a path can contain a token.
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
   environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
@@ -217,9 +218,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether a header's value is folded over several lines. If several of these lines have text, Beast
-/// joins the text in a copy outside of `input_`. If only one of these lines has text, the value stays inside
-/// `input_`, and a line feed stands between the header's name and the value.
+/// Returns whether a header's value is folded over several lines. Beast joins several lines with text in a
+/// copy outside of `input_`. A single line with text stays inside `input_`, but a line feed stands before it.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;

@@ -33,7 +33,7 @@ struct RequestLimits {
 };
 
 /// Parses one request of HTTP/1.1 or 1.0 (RFC 9112) into an `Environ`. Refuses requests that a proxy could
-/// read in another way: a Content-Length beside Transfer-Encoding, two lengths, an encoding other than
+/// understand differently: a Content-Length beside Transfer-Encoding, two lengths, an encoding other than
 /// `chunked`, or a folded header. The destructor wipes the request's text. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
@@ -76,7 +76,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  /// Set if a check of this class refuses the request. An error of Beast does not set this member.
+  /// The refusal by a check of this class. Absent after an error of Beast, which has its own code.
   std::optional<Refusal> refusal_;
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;

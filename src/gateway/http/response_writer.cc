@@ -93,7 +93,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   }
 
   if (has_feed && with_body) {
-    // Sets the stage `work`, in which `Connections::make_room` does not close the connection.
+    // `Connections::make_room` does not close a connection in the stage `work`.
     co_await write_head(message, Connections::Stage::work);
   } else if (!with_body) {
     co_await write_head(message);

@@ -19,15 +19,16 @@
 
 namespace rest_fcgi::gateway {
 
-/// The connection of an event stream. Beast writes the control frames of a WebSocket, and the listener writes
-/// its messages. Each write waits for the end of the previous write. Used by the thread of the streams.
+/// The connection of an event stream. On a WebSocket, Beast writes the control frames, and the listener
+/// writes the messages. Each write therefore waits for the end of the previous write. Used by the thread of
+/// the streams.
 class Link {
  public:
   using executor_type = Executor;
 
   explicit Link(Transport transport)
       : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {
-    transport_.socket().non_blocking(true);  // `write` tries to send without a wait.
+    transport_.socket().non_blocking(true);  // Makes `write_some` return at once.
   }
 
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
@@ -36,7 +37,8 @@ class Link {
   /// The link calls this function when Beast begins to end the connection.
   std::function<void()> on_teardown;
 
-  /// The owner of this link. A write keeps the owner alive, and may outlast the owner's coroutines.
+  /// The Listener that has this link. A pending write may outlast the listener's coroutines, so the write
+  /// keeps the listener alive.
   std::weak_ptr<void> owner;
 
   /// The state of a pending write.
@@ -57,8 +59,8 @@ class Link {
     const SteadyTime now = written_at_ = system_clock().steady();
     boost::system::error_code error;
     boost::beast::buffers_suffix<Buffers> rest(buffers);
-    // The kernel takes a small text at once, for less CPU than an asynchronous write. After a large text, the
-    // asynchronous write lets other streams run.
+    // For a small text, a direct send needs less CPU than an asynchronous write. For a large text, the
+    // asynchronous write lets other streams run in the meantime.
     constexpr std::size_t kSmall = 16384;
     if (transport_.tls() == nullptr && asio::buffer_size(buffers) <= kSmall) {
       rest.consume(transport_.socket().write_some(buffers, error));
