@@ -54,8 +54,8 @@ class Nodegroups {
 /// All minions of one configuration, sorted by id. The object may outlive the master that made it. Immutable.
 class Minions {
  public:
-  /// Makes the minions of the configuration, or one minion with the host's name. Fails with `configuration`
-  /// for a wrong or duplicate id, wrong grains or pillar, or a wrong nodegroup.
+  /// Makes the minions of the configuration. Without minions there, makes one minion with the host's name.
+  /// Fails with `configuration` for a wrong or duplicate id, wrong grains or pillar, or a wrong nodegroup.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
       const std::vector<MinionOptions>& declared,
       const std::vector<master::NodegroupOptions>& nodegroups = {});

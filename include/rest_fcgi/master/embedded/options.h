@@ -38,7 +38,8 @@ struct Options {
   std::vector<MinionOptions> minions;
   std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
-  std::size_t max_workers = 256;  ///< `max_workers` limits threads of slow functions and asynchronous jobs.
+  /// `max_workers` limits the threads for slow functions and asynchronous jobs.
+  std::size_t max_workers = 256;
   /// `max_queued` limits the waiting calls. A further call fails with `unavailable`.
   std::size_t max_queued = 10000;
   master::JidShare jid_share;  ///< `jid_share` is this host's share of job ids if hosts share a job cache.

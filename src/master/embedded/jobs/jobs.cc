@@ -353,7 +353,8 @@ std::vector<ActiveJob> Jobs::active() {
   }
   for (RunningTable::Entry& entry : running_elsewhere()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
-    // The job runs in another process, which saves the job's returns in the shared job cache.
+    // The other process saves the job's returns in the shared job cache. The job still runs on the minions
+    // without a return.
     auto running = minions_without_return(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }

@@ -22,9 +22,9 @@ struct ActiveJob {
   std::vector<std::string> running;  ///< `running` has the sorted ids of the minions on which the job runs.
 };
 
-/// The store's tables `running_job` and `kill_request`, for the jobs on worker threads of all processes. A
-/// process is identified by its pid and its start time. Thread-safe. All functions may fail with
-/// `unavailable`.
+/// The store's tables `running_job` and `kill_request`, for the jobs on worker threads of all processes. Pids
+/// are reused, so a process is identified by its pid and its start time. Thread-safe. All functions may fail
+/// with `unavailable`.
 class RunningTable {
  public:
   explicit RunningTable(std::shared_ptr<store::Store> store);

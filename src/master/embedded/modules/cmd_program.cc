@@ -45,8 +45,8 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// The variable PATH for a program that runs in a systemd unit of rest_fcgi_run. This process does not know
-/// the PATH of that unit.
+/// The PATH of a program in a systemd unit of rest_fcgi_run, because this process does not know the PATH of
+/// the unit.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {

@@ -43,7 +43,8 @@ struct CmdProgram {
   std::vector<std::string> success_stderr;
 };
 
-/// Parses the options as Salt does. Fails with Salt's errors, and with `command` for options that need root.
+/// Parses the options as Salt does. Fails with Salt's errors, and with a CommandExecutionError for options
+/// that need root.
 [[nodiscard]] std::variant<CmdProgram, Raised> parse_cmd_program(const CmdOptions& options, bool is_here);
 
 [[nodiscard]] bool is_executable(const std::string& path);

@@ -106,7 +106,7 @@ class Modules {
 
   ~Modules();
 
-  /// Returns the functions with `is_listed`, sorted by name. The first call of `all` starts Python.
+  /// Returns the functions whose `is_listed` is true, sorted by name. The first call of `all` starts Python.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
   /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.

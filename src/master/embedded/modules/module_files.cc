@@ -40,7 +40,8 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  // The script's input has separate members for the data of the job, so the `__pub_` arguments are removed.
+  // Removes the `__pub_` arguments, because the script's input has members of its own for the data of the
+  // job.
   std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
   std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
   return written_object([&](JsonWriter& writer) {

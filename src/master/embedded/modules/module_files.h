@@ -73,8 +73,8 @@ class PythonRunner {
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 
-  /// Tests the configured Python. Fails with `configuration` if this Python cannot run modules. Only warns if
-  /// Python cannot be started.
+  /// Tests whether the configured Python can run modules, and fails with `configuration` if it cannot. If
+  /// this Python cannot be started, only logs a warning.
   [[nodiscard]] Result<void> check() const;
 
   /// Starts one Python program that lists the functions in all files. The functions borrow the PythonRunner.

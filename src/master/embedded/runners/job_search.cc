@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kSearchTime{5};
 constexpr std::size_t kMaxFound = 64 << 20;  // `kMaxFound` limits the total size of the found loads in bytes.
-constexpr std::size_t kMinPage = 64;         // `kMinPage` is the smallest number of jobs in a page.
+// `kMinPage` is the least number of jobs that one read of the job cache gets.
+constexpr std::size_t kMinPage = 64;
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
 // The largest size in bytes of one glob, and of one text that globs are compared with.
@@ -83,8 +84,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns a query for the job cache. The query may find jobs that do not meet all conditions. `passes`
-  /// rejects these jobs.
+  /// Returns a query for the job cache. The query may find jobs that do not meet all conditions. The function
+  /// `passes` rejects these jobs.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);

@@ -90,8 +90,8 @@ struct MasterFunction {
 
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
-  /// Returns whether the function accepts the keyword. The function accepts a client's keyword
-  /// (`lowstate::is_client_key`) only if the keyword is a parameter.
+  /// Returns whether the function accepts the keyword. A client's keyword such as `timeout`
+  /// (`lowstate::is_client_key`) is accepted only if it is a parameter of the function.
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
   /// Assigns arguments to parameters. Fails with `invocation` and Python's text about wrong arguments.

@@ -41,8 +41,8 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Returns the status of keys that `match` names. As in Salt, only the first letters count: `acc` and
-/// `accepted` give the same status.
+/// Returns the status of keys that the text `match` means. As in Salt, only the first letters count: `acc`
+/// and `accepted` give the same status.
 std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";

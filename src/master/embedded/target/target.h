@@ -177,8 +177,9 @@ class RuleTargets {
 /// function `within` returns whether the target of a rule matches the whole set.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
-/// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule
-/// allows one of `functions`. Borrows all arguments except `allows`.
+/// Makes the CanReadPillar for `select_visible`. `functions` are the functions that return pillar data. A
+/// caller may read the pillar of a minion if a rule allows one of them there. Borrows all arguments except
+/// `allows`.
 [[nodiscard]] CanReadPillar make_pillar_check(const Minions& minions, const RuleTargets& targets,
                                               std::span<const std::string> functions, AllowsCall allows);
 
