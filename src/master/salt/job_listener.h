@@ -58,8 +58,8 @@ class JobListener final : public Listener {
         /// Whether the job is `sys.list_functions` for one function. Each return is then replaced by a
         /// boolean, which says whether the minion listed the function.
         false;
-    /// Whether minions below syndics may return. A minion's return may come before its syndic's list of
-    /// minions.
+    /// Whether minions below syndics may return. Returns of unknown minions are then accepted, because a
+    /// return may come before the list of minions from its syndic.
     bool syndics = false;
   };
 

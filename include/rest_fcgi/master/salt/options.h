@@ -30,8 +30,8 @@ struct Options {
   bool ipc_mode_tcp = false;  ///< `ipc_mode_tcp` says whether the event bus uses TCP (`ipc_mode: tcp`).
   unsigned tcp_master_pub_port = 4512;
   unsigned tcp_master_pull_port = 4513;  ///< With `ipc_mode: tcp`, the master accepts events on this port.
-  /// `worker_threads` is the number of the master's worker processes that serve this program. By default,
-  /// Salt starts 5 worker processes, and Salt 3008 reserves one of them for minions.
+  /// `worker_threads` is the number of the master's worker processes that serve this program. The default is
+  /// 4, because Salt starts 5 by default and Salt 3008 reserves one of them for minions.
   std::size_t worker_threads = 4;
   std::chrono::milliseconds timeout{5000};  ///< `timeout` is the timeout of a job that sets none itself.
   bool order_masters = false;               ///< `order_masters` says whether the master has syndics.

@@ -23,7 +23,7 @@ constexpr std::size_t kUsualSize = 512;
 constexpr std::string_view kUsualDelimiter = ":";
 
 /// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. `pack_load` appends the load as one map.
-/// Masters refuse lower versions.
+/// Masters refuse a version below 3.
 WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
   WipedBytes message;
   message.reserve(kUsualSize);

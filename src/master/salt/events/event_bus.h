@@ -64,8 +64,8 @@ class EventBus {
   const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
-  std::optional<SocketFile>
-      file_;  // `file_` identifies the socket's file of the connection. `file_mutex_` guards it.
+  // `file_` identifies the file of the connected socket. `file_mutex_` guards it.
+  std::optional<SocketFile> file_;
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

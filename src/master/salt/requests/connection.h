@@ -30,7 +30,7 @@ class Connection {
   };
 
   /// Starts to connect. `context` must outlive the connection. Fails with `configuration` for a malformed
-  /// uri, `unavailable` without free file descriptors, or `internal` without free ZeroMQ sockets.
+  /// uri, with `unavailable` if no file descriptor is free, or with `internal` if no ZeroMQ socket is free.
   static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;

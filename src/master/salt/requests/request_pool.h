@@ -12,8 +12,8 @@
 
 namespace rest_fcgi::salt {
 
-/// Sends requests to a Salt master over a few connections, each with one request at a time. If the master may
-/// have executed a request, the request is not sent again. Thread-safe.
+/// Sends requests to a Salt master over a few connections, each with one request at a time. Does not send a
+/// request again if the master may have executed it. Thread-safe.
 class RequestPool {
  public:
   /// Starts ZeroMQ's threads without connecting. Fails with `configuration` for a malformed `uri`, or with
