@@ -215,8 +215,8 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value that is not, or only in part, in quotation marks. A quotation mark inside a
-  /// word, as in `it's`, does not end the value.
+  /// Returns the end of a value without quotation marks, or with quotation marks around only a part of it. A
+  /// quotation mark inside a word, as in `it's`, does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
     if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
@@ -403,7 +403,7 @@ class Redactor {
   }
 
   /// Returns the position of the secret value that begins after `at`, or an empty Span if none begins there.
-  /// At `at` is the `:` of a URL, or the end of a name in an XML tag or in a multipart header.
+  /// `at` is the position of the `:` of a URL, or of the end of a name in an XML tag or a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';

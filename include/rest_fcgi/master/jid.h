@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// text for a malformed jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// Checks that a jid has 20 digits if the caller chose one. Jids are sorted as texts, so all jids need the
+/// If the caller chose a jid, checks that it has 20 digits. Jids are sorted as texts, so all jids need the
 /// same length. Fails with `invocation`.
 [[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
