@@ -195,8 +195,8 @@ class EtcdEvents {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts `value`, a result of `numbered`, unless the key already has a greater value. etcd may execute an
-  /// older put late. The older put must then not replace the newer value.
+  /// Puts `value`, a result of `numbered`. etcd skips the put if the key has a greater value. An older put
+  /// that etcd executes late therefore does not replace the newer value.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
