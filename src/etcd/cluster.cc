@@ -219,7 +219,7 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     }
     failure = malformed_reply(url, "found no token");
   }
-  // The caller's request needs the token, so the request was not sent. It is therefore known that etcd did
+  // Without a token from the login, the caller's request was not sent. It is therefore known that etcd did
   // not execute the request.
   failure.is_outcome_known = true;
   return failure;

@@ -145,9 +145,9 @@ class Client {
   std::unique_ptr<Cluster> cluster_;
 };
 
-/// Asks the members whether they have API v3. Returns an error message if a member answered that it lacks API
-/// v3 and no member has it. Returns std::nullopt if a member has API v3, or if no member answers before the
-/// deadline.
+/// Asks the members whether they have API v3. If no member has API v3 and at least one member says so,
+/// returns an error message. Otherwise, for example if no member answers before the deadline, returns
+/// std::nullopt.
 [[nodiscard]] std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline);
 
 struct WatchRequest {
