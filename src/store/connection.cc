@@ -110,7 +110,7 @@ Result<void> Connection::run(const char* sql) {
 }
 
 void Connection::roll_back() {
-  // After some failures, SQLite has already rolled back the transaction, and ROLLBACK would fail.
+  // After some failures, SQLite has already rolled back the transaction. A second ROLLBACK would fail.
   if (sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));
 }
 
