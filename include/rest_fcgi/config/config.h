@@ -45,7 +45,8 @@ struct CommandLine {
   std::string config;
   std::optional<std::string> listen;    ///< `--listen` replaces the configured address.
   std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
-  std::string eauth;  ///< `eauth` is the back end for make_token and revoke. If empty, revoke uses all.
+  /// `eauth` is the back end of make_token and revoke. If empty, revoke uses all back ends.
+  std::string eauth;
   /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for the name.
   std::string username;
   std::string fun;
