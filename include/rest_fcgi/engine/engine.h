@@ -45,8 +45,8 @@ struct Runtime {
 /// address is malformed; internal.
 [[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
 
-/// Creates a master that uses `runtime`. REQUIRES: `runtime` was made for the same engine. Errors:
-/// configuration; internal.
+/// Creates a master that uses `runtime`. REQUIRES: `runtime` was made for the engine that `settings` choose.
+/// Errors: configuration; internal.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
 
