@@ -110,7 +110,8 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Calls `step(handle)`, unless an earlier step failed. Returns whether all steps so far have succeeded.
+  /// Calls `step(handle)` if all earlier steps have succeeded. Returns whether all steps so far have
+  /// succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
