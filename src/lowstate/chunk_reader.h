@@ -49,7 +49,7 @@ class ChunkReader {
   /// as absent.
   std::optional<JsonValue> object(std::string_view key);
 
-  /// Records an error of this chunk, unless an earlier error is recorded.
+  /// Records an error of this chunk. If an earlier error is recorded, keeps the earlier error.
   [[gnu::cold]] void report(std::string_view sentence);
 
   /// Records the error `'KEY' must be ACCEPTED; found TYPE.`
