@@ -252,7 +252,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Writes a blank, unless the line is empty or ends with a blank.
+  /// Writes a blank if the line is not empty and does not end with a blank.
   void separate() {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
