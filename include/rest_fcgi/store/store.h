@@ -34,8 +34,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   /// Runs `inside(connection)` in a transaction, which may contain writes of other callers, too. If `inside`
-  /// returns an error, rolls back the changes of `inside`. If any write of the transaction fails, runs
-  /// `inside` again in its own transaction. The second run must overwrite all results of the first run.
+  /// returns an error, rolls back the changes of `inside`. If any write of the transaction fails, may
+  /// run `inside` again in its own transaction. The second run must overwrite all results of the first run.
   /// REQUIRES: `inside` does not call the store.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
