@@ -29,17 +29,12 @@ def lookup(apache, jid):
     return found
 
 
-def test_fcgid_max_processes_150_parallel_calls_are_answered_and_processes_share_the_count_of_failures(fcgid):
-    apache = fcgid({"rest_fcgi": {"login_guard": {"tries": 3}}})
+def test_fcgid_max_processes_150_parallel_calls_are_answered(fcgid):
+    apache = fcgid()
     with concurrent.futures.ThreadPoolExecutor(150) as pool:
         replies = list(pool.map(lambda number: apache.post(local("test.echo", tgt="ms-0", arg=[number])), range(150)))
         assert [(reply.status, reply.ret) for reply in replies] == [(200, [{"ms-0": number}]) for number in range(150)]
-        assert len(apache.pids()) > 1
-        wrong = [{**local("test.ping"), "password": f"wrong {number}"} for number in range(12)]
-        statuses = [reply.status for reply in pool.map(apache.post, wrong)]
-        assert set(statuses) <= {401, 429}, statuses
-        again = [reply.status for reply in pool.map(apache.post, wrong)]
-    assert again == [429] * 12, again  # each process may check one more password that it had already begun
+    assert len(apache.pids()) > 1
 
 
 def test_a_job_beyond_the_shutdown_timeout_is_recorded_as_interrupted(fcgid):

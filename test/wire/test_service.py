@@ -194,10 +194,6 @@ def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
     assert stat.S_IMODE((root / "run/rest_fcgi").stat().st_mode) == 0o755
 
 
-def test_the_example_is_a_valid_configuration(installed):
-    assert run(installed / "usr/bin/rest_fcgi", "--config", installed / "usr/share/doc/rest-fcgi/master.example", "--check-config")[0] == 0
-
-
 def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
     page = prefix / "share/man/man8/rest_fcgi.8"
     status, text = run("sh", "-c", 'man --warnings -l "$1" 2>&1 >/dev/null', "-", page)

@@ -5,7 +5,6 @@ import collections
 import concurrent.futures
 import json
 import resource
-import time
 
 import pytest
 
@@ -106,8 +105,9 @@ def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, ca
     with load(ledger, over_http(api, "/run")), concurrent.futures.ThreadPoolExecutor(4) as pool:
         for spare in (20, 1):
             with limited(daemon, resource.RLIMIT_NOFILE, at_rest + spare):
+                sent = ledger.sent
                 list(pool.map(ask, range(10)))
-                time.sleep(0.3)
+                wait_until(lambda sent=sent: ledger.sent > sent + 20, "further jobs are sent")
         await_answers(ledger)
     assert good(api, token) == 200 and daemon.running
     ledger.close(f"few descriptors (sessions: {dict(sessions)}, logins: {dict(logins)})", found_by(api), capsys)

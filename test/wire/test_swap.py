@@ -6,7 +6,6 @@ import select
 import shutil
 import signal
 import threading
-import time
 
 import pytest
 from support import daemon as daemons
@@ -128,7 +127,7 @@ def test_no_request_fails_and_no_stream_ends_during_reloads(unit, front, directo
             unit.send_signal(signal.SIGHUP)
             hook(unit.http, token, number=number)
             wait_until(lambda: unit.log().count("configuration reread") > number, "it is reread")
-            time.sleep(0.2)
+            await_answers(ledger, 10)
     nobody_failed(ledger, f"{RELOADS} times SIGHUP under {LISTENERS} streams", capsys)
     wait_until(lambda: all(one.end or len(one.numbers) == RELOADS for one in heard), "all have heard all")
     assert [one.numbers for one in heard] == [list(range(RELOADS))] * LISTENERS
