@@ -61,7 +61,7 @@ std::string translated(std::string_view pattern) {
       continue;
     }
     in_class = true;
-    // A `]` directly after `[` or `[^` does not end the class.
+    // A `]` directly after `[` or `[^` does not end the character class.
     for (const char first : {'^', ']'}) {
       if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
     }

@@ -183,9 +183,9 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. An entry of a user applies if its name is equal to
-  /// the user's name. As in Salt, the name must also match itself as a pattern, which `a[1]` does not. The
-  /// rules of `*` apply only if no entry matches the user's name as a pattern.
+  /// Returns the rules for the subject's name and groups. As in Salt, the user's name is also a pattern. An
+  /// entry of a user applies if its name is equal to the user's name and matches this pattern. A name such as
+  /// `a[1]` does not match itself. The rules of `*` apply only if the pattern matches no entry.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);

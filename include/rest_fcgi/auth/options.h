@@ -23,8 +23,8 @@ struct ArgumentCondition {
   bool others = false;
 };
 
-/// A function name or pattern, with conditions on the arguments. If `conditions` is not empty, a call has to
-/// fulfil at least one of its items.
+/// A function name or pattern, with conditions on the arguments. If there are `conditions`, a call has to
+/// fulfil at least one of them.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;

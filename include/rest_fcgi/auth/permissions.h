@@ -102,8 +102,8 @@ class Permissions {
   /// not apply to this user (`sum_permissions` and `sorted_permissions` in Salt's netapi).
   [[nodiscard]] Json shown(const Subject& subject) const;
 
-  /// Returns which events a user may see: all events with the rule `@events` or with all rights, the events
-  /// of the user's own jobs with any other rule, and no events without a rule.
+  /// Returns which events a user may see. The rule `@events`, or all rights, allow all events. Any other rule
+  /// allows the events of the user's own jobs.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
   /// Returns whether the user has the rule `@metrics`.
