@@ -132,7 +132,7 @@ bool Origins::lists(std::string_view origin) const {
 bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   if (lists(origin)) return false;
-  // Checks Sec-Fetch-Site first, which the browser has set. A proxy may have replaced Host.
+  // Checks Sec-Fetch-Site before Host. The browser sets Sec-Fetch-Site, but a proxy may have replaced Host.
   const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
   if (site == "same-origin") return false;
   if (site == "cross-site") return true;

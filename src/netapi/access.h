@@ -35,7 +35,7 @@ class Acl {
 
 struct PresentedToken {
   SecretView token;  ///< `token` is the token. Empty if the request has no token.
-  /// `is_cookie` means that the token is from a cookie, which the browser also sends for other pages.
+  /// `is_cookie` means that the token is from a cookie. Browsers also send it for pages of other origins.
   bool is_cookie = false;
 };
 

@@ -128,7 +128,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< Makes `check_loop` compute the time of its next check again.
+  bool has_new_stream_ = false;  ///< If true, `check_loop` computes the time of the next check again.
   bool stopping_ = false;
   /// The group whose token the master did not confirm or refuse in time. The next check begins with the other
   /// groups. Used by `check_loop` only.
