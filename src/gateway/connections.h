@@ -60,8 +60,8 @@ class Connections {
   /// Shuts down the connections whose deadline has passed.
   void sweep(SteadyTime now);
 
-  /// Closes a connection to make space for a new connection, if the number of open connections has reached
-  /// `most`. Chooses the earliest stage that a connection has, and the connection that has been in this stage
+  /// If the number of open connections has reached `most`, closes one of them to make space for a new
+  /// connection. Chooses a connection in the earliest stage, and among several the one that has waited
   /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 

@@ -154,7 +154,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);
   if (!ports) return std::move(ports).error();
-  // Opens the FastCGI socket last, so that the HTTP ports are open when this unix socket's file appears.
+  // Opens the FastCGI socket last. A program that waits for this unix socket's file finds the HTTP ports
+  // open.
   auto fastcgi = open_fastcgi_socket(options, *sockets);
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();

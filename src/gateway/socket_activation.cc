@@ -111,7 +111,7 @@ Result<UniqueFd> SocketActivation::on_port(const sockaddr& wanted) {
   if (UniqueFd fd = take_first(is_at)) return fd;
   const auto has_port = [&asked](const Socket& one) { return one.port == asked.port; };
   if (std::none_of(sockets_.begin(), sockets_.end(), has_port)) return UniqueFd();
-  // For `::`, a socket on any IPv4 or IPv6 address fits. For 0.0.0.0, only a socket on an IPv4 address fits.
+  // For `::`, any passed socket with this port fits. For 0.0.0.0, only an IPv4 socket with this port fits.
   const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
   const auto is_within = [&](const Socket& one) {
     const sockaddr_storage name = address_of(one.fd.get());

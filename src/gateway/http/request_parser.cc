@@ -189,7 +189,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // WipedBytes, because a path can contain a token.
+  WipedBytes decoded;  // `decoded` is wiped, because a path can contain a token.
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
   environ_.set("PATH_INFO", {decoded.data(), decoded.size()});

@@ -93,7 +93,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   }
 
   if (has_feed && with_body) {
-    // `Connections::make_room` does not close a connection in the stage `work`.
+    // In the stage `work`, `Connections::make_room` cannot close the connection before `Streams` gets it.
     co_await write_head(message, Connections::Stage::work);
   } else if (!with_body) {
     co_await write_head(message);
