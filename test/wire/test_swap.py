@@ -38,8 +38,8 @@ def unit(directory):
 class Kept:
     """Sends over one kept connection per thread. A connection that was closed after the last reply is replaced."""
 
-    def __init__(self, api, path="/", headers=None):
-        self._api, self._path, self._headers = api, path, {**JSON, **(headers or {})}
+    def __init__(self, api, headers):
+        self._api, self._headers = api, {**JSON, **headers}
         self._own = threading.local()
 
     def __call__(self, body):
@@ -47,7 +47,7 @@ class Kept:
         if connection is None or select.select([connection.sock], [], [], 0)[0]:
             connection = self._api.connection()
         try:
-            connection.request("POST", self._path, body, self._headers)
+            connection.request("POST", "/", body, self._headers)
             reply = connection.getresponse()
             text = reply.read().decode()
         except http.client.HTTPException as error:

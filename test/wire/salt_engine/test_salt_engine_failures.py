@@ -46,8 +46,8 @@ class Record:
         self._folder = folder
         folder.mkdir()
 
-    def chunk(self, marker, minion="ms-0", seconds=0, **more):
-        return local("wire.count", minion, arg=[str(self._folder / marker), seconds], **more)
+    def chunk(self, marker):
+        return local("wire.count", "ms-0", arg=[str(self._folder / marker)])
 
     def counts(self):
         return {path.name: len(path.read_text().splitlines()) for path in self._folder.iterdir()}

@@ -84,7 +84,6 @@ def fail(how):
     raise {
         "invocation": SaltInvocationError("say how"),
         "missing": CommandNotFoundError("shopkeeper"),
-        "key": KeyError("k"),
         "zero": ZeroDivisionError("0"),
         "type": TypeError("no such type"),
     }[how]

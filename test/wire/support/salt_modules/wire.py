@@ -3,8 +3,6 @@
 
 import datetime
 import math
-import os
-import time
 
 ODD = {
     "bytes": b"ab\xff\x00",
@@ -30,19 +28,12 @@ def odd(name):
     return value
 
 
-def count(path, seconds=0):
-    """Appends the id of the minion to a file, then sleeps for `seconds`."""
+def count(path):
+    """Appends the id of the minion to a file."""
     with open(path, "a") as record:
         record.write(f"{__opts__['id']}\n")
-    time.sleep(seconds)
     return True
 
 
-def big(size, pieces=0):
-    """Returns a text of `size` bytes, or a list of `pieces` such texts."""
-    text = "x" * size
-    return [text] * pieces if pieces else text
-
-
-def pid():
-    return os.getpid()
+def big(size):
+    return "x" * size
