@@ -20,10 +20,12 @@ class Transport {
 
   /// Makes a connection. The connection uses TLS unless `tls` is null. `tls` must outlive the transport.
   Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
+    socket_->non_blocking(true);
     if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
   }
 
   [[nodiscard]] executor_type get_executor() noexcept { return socket_->get_executor(); }
+  /// Returns the socket. Its synchronous operations do not block.
   [[nodiscard]] Socket& socket() noexcept { return *socket_; }
 
   [[nodiscard]] SSL* tls() noexcept { return tls_ ? tls_->native_handle() : nullptr; }
@@ -61,6 +63,7 @@ class Transport {
     const auto protocol = socket_->local_endpoint().protocol();
     *socket_ = Socket(context, asio::generic::stream_protocol(protocol.family(), protocol.protocol()),
                       socket_->release());
+    socket_->non_blocking(true);
   }
 
  private:

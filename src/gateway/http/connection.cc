@@ -178,7 +178,10 @@ Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser)
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
   error_code error;
-  co_await boost::beast::http::async_read_header(transport_, buffer_, parser, use_task_with(error));
+  // Most heads arrive whole.
+  buffer_.consume(parser.put(buffer_.data(), error));
+  if (error == boost::beast::http::error::need_more)
+    co_await boost::beast::http::async_read_header(transport_, buffer_, parser, use_task_with(error));
   if (!error && !is_allowed_) co_return kForeignName;
   if (!error) error = co_await read_body(parser);
   if (!error) co_return std::nullopt;

@@ -110,7 +110,12 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
 Task<> ResponseWriter::write(Message& message) {
   boost::beast::http::response_serializer<boost::beast::http::string_body> serializer(message);
   const SteadyTime since = system_clock().steady();
-  for (std::size_t sent = 0; !serializer.is_done();) {
+  std::size_t sent = 0;
+  // The kernel takes most replies at once, for less CPU than an asynchronous write.
+  boost::system::error_code ignored;
+  if (transport_.tls() == nullptr)
+    sent = boost::beast::http::write_some(transport_.socket(), serializer, ignored);
+  while (!serializer.is_done()) {
     expect_progress(since, sent);
     sent += co_await boost::beast::http::async_write_some(transport_, serializer, use_task);
   }

@@ -27,9 +27,7 @@ class Link {
   using executor_type = Executor;
 
   explicit Link(Transport transport)
-      : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {
-    transport_.socket().non_blocking(true);  // Makes `write_some` return at once.
-  }
+      : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {}
 
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
