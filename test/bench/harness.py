@@ -21,7 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BENCH_BUILD", HERE.parents[1] / "build")).resolve()
 os.environ["REST_FCGI_BINARY"] = str(BUILD / "rest_fcgi")
-sys.path[:0] = [str(HERE.parent / "wire")]
+sys.path[:0] = [str(HERE.parent / "wire"), str(HERE.parent / "wire/salt_engine")]
 
 from support.daemon import Daemon  # noqa: E402
 from support.process import Process  # noqa: E402

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The engine `salt` in front of a real master, compared with bare ZeroMQ loops."""
+"""The engine `salt` in front of real masters, compared with bare ZeroMQ loops and salt-api."""
 
 import pathlib
 import subprocess
 
-from harness import BUILD, SECONDS, Request, case, load, memory, status
+from harness import BUILD, ROUNDS, SECONDS, Request, case, load, memory, status
 from request_cases import behind_nginx
+from salt_api import SaltApi
 from support import salts
+from support.api import CRED, Api
 from support.daemon import Daemon
-from support.salt_master import Program, master_config
+from support.process import free_port
+from support.salt_engine import Engine
+from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
 
-LINE = "3006"
+LINE, API_LINE = "3006", "3008"
 CONNECTIONS = 16  # connections in the full pool of the responder
 AUTO = {"eauth": "auto", "username": "saltdev", "password": "saltdev"}
 ANSWERING, SILENT = "sim-0", "sim-1"
@@ -62,3 +66,26 @@ def salt(bench):
     bench.in_turns("local_async", rivals, keep=("rate", "CPU"))
     bench.in_turns("local", {"ours": waited, "bare loop": lambda: {"time": master.bare("wait", ANSWERING, master.events)}}, keep=("time", "CPU"))
     bench.add("at most under load", "RSS", [status(master.ours.pid, "VmHWM") / 1024])
+
+
+@case("salt_api", "The same requests to ours and to salt-api's rest_cherrypy, in front of a master with real minions")
+def salt_api(bench):
+    real = bench.ends(Salt(salts.installed(API_LINE), bench.folder("salt"), API_LINE))
+    api = bench.ends(SaltApi(real))
+    port = free_port()
+    changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port}, "log_level": "warning"}
+    engine = bench.ends(Engine(real, bench.folder("engine") / "ours", changes))
+    ours, theirs = Api("127.0.0.1", port), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
+    ping = [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]
+    requests = {
+        "GET /": Request("GET"),
+        "POST /login": Request("POST", "/login", CRED),
+        "POST /run": Request("POST", "/run", ping),
+    }
+    for name, request in requests.items():
+        request.reply(ours), request.reply(theirs)
+        rivals = {
+            "ours": lambda: load(ours, [engine.pid], request, 4),
+            "salt-api": lambda: load(theirs, api.pids, request, 4, max(SECONDS, 5)),
+        }
+        bench.in_turns(f"{name}, 4", rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))

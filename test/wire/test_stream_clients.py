@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Event streams with published clients, such as browsers and Python libraries."""
+"""Event streams with published clients, such as browsers, curl and Python libraries."""
 
 import json
 import subprocess
@@ -7,7 +7,9 @@ import subprocess
 import pytest
 from support.browser import pages
 from support.foreign_clients import STREAM_CLIENT, require
-from support.rest import running
+from support.process import TIMEOUT, wait_until
+from support.rest import login, running
+from support.streams import hook
 
 COUNT = 50
 MODULES = ("rest_cherrypy", "rest_tornado")
@@ -35,7 +37,7 @@ def test_pepper_receives_every_event_in_order(rest, way_in):
     assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
 
 
-@pytest.mark.parametrize("client", ["websockets", "ws4py"])
+@pytest.mark.parametrize("client", ["websockets", "websocket-client", "ws4py"])
 @pytest.mark.parametrize(
     ("rest", "path"),
     [("rest_cherrypy", "/ws"), ("rest_cherrypy", "/ws/{token}"), ("rest_tornado", "/all_events/{token}")],
@@ -43,6 +45,28 @@ def test_pepper_receives_every_event_in_order(rest, way_in):
 )
 def test_websocket_clients_receive_every_event_in_order(rest, path, client):
     assert ran(client, rest.ways["http"], path) == list(range(COUNT))
+
+
+@CHERRYPY
+@pytest.mark.parametrize("way_in", ["fastcgi", "http"])
+def test_curl_prints_events_at_once(rest, way_in, tmp_path):
+    api = rest.ways[way_in]
+    token, output = login(api), tmp_path / "output"
+    url = f"http://127.0.0.1:{api.port}/events"
+    with open(output, "w") as printed:
+        curl = subprocess.Popen(["curl", "-sSN", "-H", f"X-Auth-Token: {token}", url], stdout=printed)
+    try:
+        wait_until(lambda: output.read_text() == "retry: 400\n", "the stream begins")
+        for number in range(3):
+            hook(api, token, number=number)
+            wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
+        api.request("POST", "/logout", headers={"X-Auth-Token": token})
+        assert curl.wait(TIMEOUT) == 0, "the stream ends in order"
+    finally:
+        curl.kill()
+        curl.wait(TIMEOUT)
+    tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
+    assert tags == ["tag: salt/netapi/hook/test"] * 3
 
 
 LOGIN = """

@@ -131,5 +131,9 @@ class SaltApi:
             self.stop()
             raise
 
+    @property
+    def pids(self):
+        return self._api.pids
+
     def stop(self):
         self._api.stop(signal.SIGKILL)

@@ -2,7 +2,7 @@
 """Receives events of a salt-api as the manuals of Salt and of the clients show. Prints the received numbers.
 
 usage: stream_client.py CLIENT URL PATH COUNT, with the Python of foreign_clients.py
-CLIENT is pepper, websockets or ws4py. PATH may contain {token}."""
+CLIENT is pepper, websockets, websocket-client or ws4py. PATH may contain {token}."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ import threading
 
 import pepper
 import requests
+import websocket
 import websockets
 import ws4py.client.threadedclient
 
@@ -62,6 +63,31 @@ def first_answer(path):
     return path.startswith("/ws")
 
 
+def answers_ping(socket, text):
+    socket.ping(text)
+    opcode, data = socket.recv_data(control_frame=True)
+    while opcode != websocket.ABNF.OPCODE_PONG:
+        opcode, data = socket.recv_data(control_frame=True)
+    return data == text.encode()
+
+
+def by_websocket_client(session, url, path, count):
+    header = {"X-Auth-Token": session.auth["token"]}
+    socket = websocket.create_connection(url.replace("http", "ws", 1) + path, header=header, timeout=60)
+    socket.send(READY)
+    if first_answer(path):
+        assert socket.recv() == "server received message"
+    assert answers_ping(socket, "did you hear that")  # the server handles frames in order
+    in_background(session, count)
+    numbers = heard(iter(socket.recv, None), count)
+    assert answers_ping(socket, "are you there")
+    socket.send_close(1000, b"bye")
+    opcode, data = socket.recv_data(control_frame=True)
+    assert (opcode, data[:2]) == (websocket.ABNF.OPCODE_CLOSE, b"\x03\xe8"), (opcode, data)
+    socket.shutdown()
+    return numbers
+
+
 async def by_websockets(session, url, path, count):
     """Receives events with a client that sends pings and asks for compression."""
     headers = {"X-Auth-Token": session.auth["token"]}
@@ -109,7 +135,7 @@ def main(client, url, path, count):
     session = pepper.Pepper(url)
     token = session.login("saltdev", "x", "file")["token"]
     path = path.replace("{token}", token)
-    by = {"pepper": by_pepper, "websockets": by_websockets, "ws4py": by_ws4py}[client]
+    by = {"pepper": by_pepper, "websocket-client": by_websocket_client, "websockets": by_websockets, "ws4py": by_ws4py}[client]
     numbers = by(session, url, path, int(count))
     numbers = asyncio.run(numbers) if asyncio.iscoroutine(numbers) else numbers
     print(json.dumps(numbers))
