@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Normalizes answers of the responder and of Salt's NetapiClient to the same chunk, to compare them."""
 
-import fnmatch
 import hashlib
 import json
 import re
-from pathlib import Path
 
 from support.salt_master import MINIONS
 
@@ -30,22 +28,6 @@ VOLATILE = [
     (re.compile(r"(/usr(/local)?/lib/)?python3\.\d+"), "PYTHON"),
     (re.compile(r"\n *[~^]+(?=\n)"), ""),  # newer Pythons underline a part of each traceback line
 ]
-
-
-def differences(name):
-    lines = (Path(__file__).parent / f"{name}_differences.txt").read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def check_differences(rows, name):
-    """Checks that row names are unique, and that the file of differences has exactly the rows that differ."""
-    different = [row.name for row in rows if row.ours]
-    named = differences(name)
-    assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
-    assert [pattern for pattern in named if not fnmatch.filter(different, pattern)] == []
-    same = [row.name for row in rows if not row.ours]
-    assert [pattern for pattern in named if fnmatch.filter(same, pattern)] == []
-    assert len({row.name for row in rows}) == len(rows)
 
 
 def neutral(value, places=()):
