@@ -50,13 +50,6 @@ std::int64_t value_of(Store& store, const std::string& name) {
   return value;
 }
 
-std::size_t count(const test::CapturedLog& log, std::string_view part) {
-  const std::string text = log.text();
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
-  return times;
-}
-
 class Other {
  public:
   explicit Other(const std::string& path) {
@@ -88,26 +81,23 @@ TEST_CASE("a store creates a file that only its user can read, and keeps rows in
   CHECK(value_of(*file.open(), "a") == 2);
 }
 
-TEST_CASE("a store in memory behaves as one in a file") {
-  const auto store = *Store::open({});
-  CHECK(store->is_in_memory());
-  CHECK(*store->execute(kAdd, "a", 7) == 1);
-  CHECK(value_of(*store, "a") == 7);
-  CHECK(store->sync());
-  CHECK(*store->used_bytes() > 0);
-}
-
-TEST_CASE("a transaction that fails is rolled back") {
+TEST_CASE("a transaction that fails is rolled back, also in memory") {
   const InFile file;
-  const auto store = file.open();
-  const Result<void> failed = store->transact([](Connection& connection) -> Result<void> {
-    REQUIRE(connection.execute(kAdd, "a", 1));
-    return Error{ErrorKind::invocation, "no"};
-  });
-  CHECK(failed.error().message == "no");
-  CHECK(value_of(*store, "a") == -1);
-  CHECK(store->is_writable());
-  CHECK(store->execute(kAdd, "a", 1));
+  for (const std::string& path : {file.path, std::string()}) {
+    const auto store = *Store::open({.path = path});
+    CHECK(store->is_in_memory() == path.empty());
+    const Result<void> failed = store->transact([](Connection& connection) -> Result<void> {
+      REQUIRE(connection.execute(kAdd, "a", 1));
+      return Error{ErrorKind::invocation, "no"};
+    });
+    CHECK(failed.error().message == "no");
+    CHECK(value_of(*store, "a") == -1);
+    CHECK(store->is_writable());
+    CHECK(store->execute(kAdd, "a", 7));
+    CHECK(value_of(*store, "a") == 7);
+    CHECK(store->sync());
+    CHECK(*store->used_bytes() > 0);
+  }
 }
 
 TEST_CASE("eight stores that open at the same time create one database") {
@@ -206,22 +196,21 @@ TEST_CASE("a file or folder that other users may change is refused") {
   }
 }
 
-TEST_CASE("a store that may be in memory uses memory if the file cannot be created, and logs it") {
+TEST_CASE("a store that may be in memory replaces a missing file, but refuses a corrupt file") {
   InFile file;
   const test::CapturedLog log;
+  const store::Options options{.path = file.path, .may_be_in_memory = true};
   file.dir.write("state", "");
-  const auto store = Store::open({.path = file.path, .may_be_in_memory = true});
-  REQUIRE(store);
-  CHECK((*store)->is_in_memory());
-  CHECK((*store)->execute(kAdd, "a", 1));
-  CHECK(log.has("only in the memory of this process"));
-}
-
-TEST_CASE("a store that may be in memory refuses a corrupt file") {
-  const InFile file;
+  {
+    const auto store = *Store::open(options);
+    CHECK(store->is_in_memory());
+    CHECK(store->execute(kAdd, "a", 1));
+    CHECK(log.has("only in the memory of this process"));
+  }
+  std::filesystem::remove(file.dir / "state");
   static_cast<void>(file.open());
   file.dir.write("state/state.db", std::string(8192, 'x'));
-  CHECK_FALSE(Store::open({.path = file.path, .may_be_in_memory = true}).ok());
+  CHECK_FALSE(Store::open(options).ok());
 }
 
 TEST_CASE("while another process holds the lock, writes fail with one line in the log, and reads work") {
@@ -231,23 +220,15 @@ TEST_CASE("while another process holds the lock, writes fail with one line in th
   {
     Other holder(file.path);
     holder.run("BEGIN IMMEDIATE");
-    const auto refused = store->execute(kAdd, "a", 1);
-    REQUIRE_FALSE(refused.ok());
-    CHECK(refused.error().kind == ErrorKind::unavailable);
+    CHECK(store->execute(kAdd, "a", 1).error().kind == ErrorKind::unavailable);
     CHECK_FALSE(store->is_writable());
     CHECK(value_of(*store, "synced") == 0);
     holder.run("ROLLBACK");
   }
   REQUIRE(store->execute(kAdd, "a", 1));
   CHECK(store->is_writable());
-  CHECK(count(log, "cannot write to the database: database is locked") == 1);
-  CHECK(count(log, "writing to the database works again") == 1);
-}
-
-TEST_CASE("after a failed write, the store becomes writable by a write of its own") {
-  const InFile file;
-  const test::CapturedLog log;
-  const auto store = file.open();
+  CHECK(log.count("cannot write to the database: database is locked") == 1);
+  CHECK(log.count("writing to the database works again") == 1);
   REQUIRE_FALSE(store->execute("INSERT INTO nosuch VALUES (1)"));
   REQUIRE(store->execute("DELETE FROM meta WHERE name = 'nosuch'"));
   CHECK_FALSE(store->is_writable());
@@ -277,7 +258,7 @@ TEST_CASE("a store whose removed file cannot be created again refuses writes") {
   std::filesystem::remove(file.dir / "state");
   CHECK(test::eventually([&] { return store->execute(kAdd, "a", 1).ok(); }));
   CHECK(value_of(*file.open(), "a") == 1);
-  CHECK(count(log, "cannot write to the database") == 1);
+  CHECK(log.count("cannot write to the database") == 1);
 }
 
 TEST_CASE("the write-ahead log stops growing under load") {

@@ -21,6 +21,13 @@ class CapturedLog {
 
   [[nodiscard]] std::string text() const { return dir_.read("log"); }
   [[nodiscard]] bool has(std::string_view part) const { return text().find(part) != std::string::npos; }
+  /// Returns how often the log has `part`.
+  [[nodiscard]] std::size_t count(std::string_view part) const {
+    const std::string all = text();
+    std::size_t times = 0;
+    for (std::size_t at = all.find(part); at != std::string::npos; at = all.find(part, at + 1)) ++times;
+    return times;
+  }
 
  private:
   TempDir dir_;
