@@ -35,15 +35,6 @@ TEST_CASE("wipe overwrites exactly the given bytes") {
   wipe(nullptr, 0);
 }
 
-TEST_CASE("a secret is read only with reveal") {
-  const Secret secret("hunter2");
-  CHECK(secret.reveal().text == "hunter2");
-  CHECK(SecretView(secret).reveal() == "hunter2");
-  CHECK(SecretView(secret).size() == 7);
-  CHECK(secret.copy().reveal().text == "hunter2");
-  CHECK(Secret().empty());
-}
-
 TEST_CASE("comparison in constant time compares") {
   CHECK(equal_in_constant_time("", ""));
   CHECK(equal_in_constant_time("abc", "abc"));

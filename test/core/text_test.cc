@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "rest_fcgi/core/excerpt.h"
+
 using namespace rest_fcgi;
 
 TEST_CASE("lower changes only ASCII letters") {
@@ -17,13 +19,20 @@ TEST_CASE("lower changes only ASCII letters") {
   CHECK_FALSE(equal_without_case("[", "{"));
 }
 
-TEST_CASE("next_token splits at separators, and trimmed removes blanks") {
+TEST_CASE("texts are split at separators, joined, trimmed of blanks, and stripped of Python's white space") {
   std::string_view rest = " a ,\t,b";
   CHECK(trimmed(next_token(rest, ',')) == "a");
   CHECK(trimmed(next_token(rest, ',')).empty());
   CHECK(next_token(rest, ',') == "b");
   CHECK(rest.empty());
   CHECK(next_token(rest, ',').empty());
+  using Names = std::vector<std::string>;
+  CHECK(joined(Names{"a", "b", "c"}, " or ") == "a or b or c");
+  CHECK(joined(Names{"a"}) == "a");
+  CHECK(joined(Names{}).empty());
+  CHECK(stripped(" \t\r\n\v\fa b ") == "a b");
+  CHECK(stripped("a") == "a");
+  CHECK(stripped(" \n").empty());
 }
 
 TEST_CASE("parse_number needs the whole text to be a number") {
@@ -36,15 +45,22 @@ TEST_CASE("parse_number needs the whole text to be a number") {
   }
 }
 
-TEST_CASE("joined puts a separator between texts") {
-  using Names = std::vector<std::string>;
-  CHECK(joined(Names{"a", "b", "c"}, " or ") == "a or b or c");
-  CHECK(joined(Names{"a"}) == "a");
-  CHECK(joined(Names{}).empty());
-}
-
-TEST_CASE("stripped removes Python's white space at both ends") {
-  CHECK(stripped(" \t\r\n\v\fa b ") == "a b");
-  CHECK(stripped("a") == "a");
-  CHECK(stripped(" \n").empty());
+TEST_CASE("an excerpt cuts long text between characters and adds three dots") {
+  struct Row {
+    std::string_view text;
+    std::size_t size;
+    std::string_view excerpt;
+  };
+  for (const Row& row : {Row{"", 3, ""},
+                         {"abc", 3, "abc"},
+                         {"abcd", 3, "abc..."},
+                         {"a\u00e4b", 2, "a..."},
+                         {"a\u20acb", 3, "a..."},
+                         {"a\u20acb", 4, "a\u20ac..."},
+                         {"\x80\x80\x80\x80", 2, "..."}}) {
+    CAPTURE(row.text);
+    CHECK(excerpt(row.text, row.size) == row.excerpt);
+  }
+  CHECK(quoted_excerpt(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
+  CHECK(quoted_excerpt(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
 }

@@ -1,54 +1,78 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/application.h"
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
-using rest_fcgi::http::Environ;
-using rest_fcgi::http::http_date;
-using rest_fcgi::http::may_have_body;
-using rest_fcgi::http::reason;
-using rest_fcgi::http::Status;
+#include "rest_fcgi/http/url.h"
 
-TEST_CASE("a variable has the value that was set, byte for byte, and an unset variable is empty") {
+namespace rest_fcgi::http {
+
+TEST_CASE("a variable has its last value, byte for byte, and an unset variable is empty") {
   Environ request;
   request.set("QUERY_STRING", "");
+  request.set("HTTP_ACCEPT_LANGUAGE", "a=b");
   request.set("HTTP_ACCEPT_LANGUAGE", "a=b \xC3\xA4");
+  using Variable = std::pair<std::string_view, std::string_view>;
+  const auto all = request.all();
+  CHECK(std::vector<Variable>(all.begin(), all.end()) ==
+        std::vector<Variable>{
+            {"QUERY_STRING", ""}, {"HTTP_ACCEPT_LANGUAGE", "a=b"}, {"HTTP_ACCEPT_LANGUAGE", "a=b \xC3\xA4"}});
   CHECK(request.get("HTTP_ACCEPT_LANGUAGE") == "a=b \xC3\xA4");
-  CHECK(request.get("QUERY_STRING").empty());
-  CHECK(request.get("HTTP_ACCEPT").empty());
-  CHECK(request.get("http_accept_language").empty());
-  CHECK(request.get("").empty());
+  for (const char* name : {"QUERY_STRING", "HTTP_ACCEPT", "http_accept_language", ""})
+    CHECK(request.get(name).empty());
   REQUIRE(request.body);
   CHECK(request.body->empty());
 }
 
-TEST_CASE("all returns variables in order, and get returns the last value of a variable") {
-  Environ request;
-  request.set("A", "1");
-  request.set("B", "");
-  request.set("A", "2");
-  const auto all = request.all();
-  REQUIRE(all.size() == 3);
-  CHECK(all[0] == std::pair<std::string_view, std::string_view>("A", "1"));
-  CHECK(all[1] == std::pair<std::string_view, std::string_view>("B", ""));
-  CHECK(all[2] == std::pair<std::string_view, std::string_view>("A", "2"));
-  CHECK(request.get("A") == "2");
-}
-
-TEST_CASE("a status has its reason phrase") {
-  CHECK(reason(Status::ok) == "OK");
+TEST_CASE("a status has its reason phrase, and 204 and 304 have no body") {
   CHECK(reason(Status::content_too_large) == "Request Entity Too Large");
   CHECK(reason(static_cast<Status>(299)) == "Unknown");
-}
-
-TEST_CASE("204 and 304 have no body") {
   CHECK(!may_have_body(Status::no_content));
   CHECK(!may_have_body(Status::not_modified));
   CHECK(may_have_body(Status::ok));
-  CHECK(may_have_body(Status::not_found));
 }
 
 TEST_CASE("http_date does not depend on the locale") {
   CHECK(http_date(std::chrono::system_clock::from_time_t(784111777)) == "Sun, 06 Nov 1994 08:49:37 GMT");
   CHECK(http_date(std::chrono::system_clock::from_time_t(0)) == "Thu, 01 Jan 1970 00:00:00 GMT");
 }
+
+namespace {
+
+std::string path(const std::string& script_name, const std::string& path_info, const std::string& uri) {
+  Environ environ;
+  environ.set("SCRIPT_NAME", script_name);
+  environ.set("PATH_INFO", path_info);
+  environ.set("REQUEST_URI", uri);
+  const Path found = path_of(environ);
+  return found.above + " " + found.below;
+}
+
+}  // namespace
+
+TEST_CASE("path_of uses PATH_INFO, otherwise the decoded URL") {
+  CHECK(path("/salt", "/a%2Fb", "/other") == "/salt /a%2Fb");
+  CHECK(path("/salt", "", "/a%2Fb%20c?x=%20") == " /a/b c");
+  CHECK(path("", "", "") == " /");
+  CHECK(path("", "", "?x=1") == " ");
+}
+
+TEST_CASE("percent_byte decodes %XX") {
+  CHECK(percent_byte("%41") == 'A');
+  CHECK(percent_byte("%fFx") == '\xff');
+  for (const char* const none : {"", "%", "%4", "%4g", "%g4", "%-1", "A41", "% 4"}) {
+    CHECK_MESSAGE(!percent_byte(none), none);
+  }
+}
+
+TEST_CASE("percent_decoded keeps malformed escapes and converts plus signs on request") {
+  CHECK(percent_decoded("a+%2B%zz%4") == "a++%zz%4");
+  CHECK(percent_decoded("a+%2B%zz%4", Plus::blank) == "a +%zz%4");
+  CHECK(percent_decoded("%00%c3%a4") == std::string("\0\xc3\xa4", 3));
+}
+
+}  // namespace rest_fcgi::http
