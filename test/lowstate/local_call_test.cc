@@ -6,6 +6,7 @@
 #include "read.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
+using rest_fcgi::test::check_refused;
 using rest_fcgi::test::local_with;
 using rest_fcgi::test::Read;
 using rest_fcgi::test::refusal;
@@ -20,7 +21,7 @@ std::string refused(std::string_view keys, std::string_view client = "local") {
 
 }  // namespace
 
-TEST_CASE("a local chunk has Salt's defaults") {
+TEST_CASE("a local chunk has Salt's defaults, and unknown keys are ignored") {
   const Read read(R"({"client": "local", "tgt": "*", "fun": "test.ping"})");
   const LocalCall& call = read.local();
   CHECK(call.target.type == TargetType::glob);
@@ -35,9 +36,6 @@ TEST_CASE("a local chunk has Salt's defaults") {
   CHECK(call.subset == 3);
   CHECK(call.batch.percent);
   CHECK(call.batch.amount == 10);
-}
-
-TEST_CASE("unknown keys of a local chunk are ignored") {
   CHECK(Read(local_with(R"("colour": "red", "batch": 0, "subset": -1)")).chunks().size() == 1);
 }
 
@@ -48,12 +46,12 @@ TEST_CASE("salt-api#97: a duration is a number of seconds, or a string with one"
   CHECK(Read(local_with(R"("timeout": 0)")).local().timeout == milliseconds(0));
   CHECK(Read(local_with(R"("gather_job_timeout": 86400)")).local().gather_job_timeout ==
         milliseconds(86400000));
-  CHECK(refused(R"("timeout": "soon")") ==
-        "Lowstate chunk 0: 'timeout' must be a number of seconds from 0 to 86400, "
-        "or a string with such a number; found 'soon'.");
-  CHECK(refused(R"("gather_job_timeout": [1])") ==
-        "Lowstate chunk 0: 'gather_job_timeout' must be a number of seconds "
-        "from 0 to 86400, or a string with such a number; found list.");
+  check_refused({{local_with(R"("timeout": "soon")"),
+                  "'timeout' must be a number of seconds from 0 to 86400, or a string with such a number; "
+                  "found 'soon'."},
+                 {local_with(R"("gather_job_timeout": [1])"),
+                  "'gather_job_timeout' must be a number of seconds from 0 to 86400, or a string with such a "
+                  "number; found list."}});
   for (const std::string bad :
        {"-1", "86401", "1e9", R"("nan")", R"("inf")", R"("1 s")", "true", R"({"a": 1})"}) {
     CHECK(refused("\"timeout\": " + bad) != "not refused");
@@ -70,21 +68,19 @@ TEST_CASE("a flag is a boolean, a YAML word, 1 or 0") {
     REQUIRE(read.chunks().size() == 1);
     CHECK(!read.local().full_return);
   }
-  CHECK(refused(R"("full_return": "maybe")") ==
-        "Lowstate chunk 0: 'full_return' must be true or false; found str.");
-  CHECK(refused(R"("full_return": 2)") ==
-        "Lowstate chunk 0: 'full_return' must be true or false; found int.");
+  check_refused({{local_with(R"("full_return": "maybe")"), "'full_return' must be true or false; found str."},
+                 {local_with(R"("full_return": 2)"), "'full_return' must be true or false; found int."}});
   CHECK(refused(R"("full_return": [true])") != "not refused");
 }
 
 TEST_CASE("ret is a string, and metadata is an object") {
   CHECK(Read(local_with(R"("ret": "sqlite,etcd")")).local().ret == "sqlite,etcd");
-  CHECK(refused(R"("ret": ["sqlite"])") == "Lowstate chunk 0: 'ret' must be a string; found list.");
   CHECK(Read(local_with(R"("metadata": {"a": 1})")).local().metadata->size() == 1);
-  CHECK(refused(R"("metadata": [1])") == "Lowstate chunk 0: 'metadata' must be an object; found list.");
+  check_refused({{local_with(R"("ret": ["sqlite"])"), "'ret' must be a string; found list."},
+                 {local_with(R"("metadata": [1])"), "'metadata' must be an object; found list."}});
 }
 
-TEST_CASE("a caller's job id is a short word or a number") {
+TEST_CASE("a caller's job id is a short word or a number, and safe in file names and tags") {
   const auto jid_of = [](const std::string& jid) {
     return std::string(Read(local_with("\"jid\": " + jid)).local().jid);
   };
@@ -95,9 +91,6 @@ TEST_CASE("a caller's job id is a short word or a number") {
   CHECK(jid_of(R"("my.job")") == "my.job");
   CHECK(jid_of('"' + std::string(64, 'j') + '"') == std::string(64, 'j'));
   CHECK(jid_of(R"("")").empty());
-}
-
-TEST_CASE("a job id that is unsafe in file names and tags is refused") {
   CHECK(refused(R"("jid": "a/b")").starts_with("Lowstate chunk 0: 'jid' must have 1 to 64 letters "));
   CHECK(refused(R"("jid": ["20261120230610043746"])").ends_with("found list."));
   for (const std::string bad : {R"("..")", R"(".a")", R"("-a")", R"("_a")", R"("a b")", R"("a\n")",
@@ -119,8 +112,8 @@ TEST_CASE("a batch is a number of minions from 1, or a percentage above 0") {
   CHECK(batch(R"("%50")").amount == 50);
   CHECK(batch(R"("50 %")").amount == 50);
   CHECK(refused(R"("batch": 0)", "local_batch") ==
-        "Lowstate chunk 0: 'batch' must be a whole number of minions, at least 1, or a "
-        "percentage above 0 such as '10%'; found '0'.");
+        "Lowstate chunk 0: 'batch' must be a whole number of minions, at least 1, or a percentage above 0 "
+        "such as '10%'; found '0'.");
   for (const std::string bad : {"-1", R"("0%")", R"("-5%")", R"("%")", R"("many")", "1.5", "[1]", "true"}) {
     CHECK(refused("\"batch\": " + bad, "local_batch") != "not refused");
   }
@@ -140,10 +133,10 @@ TEST_CASE("subset and sub are a number of minions from 1") {
   CHECK(Read(local_with(R"("subset": "4")", "local_subset")).local().subset == 4);
   CHECK(Read(local_with(R"("subset": 2.0)", "local_subset")).local().subset == 2);
   CHECK(Read(local_with(R"("subset": 2, "sub": 5)", "local_subset")).local().subset == 5);
-  CHECK(refused(R"("subset": 0)", "local_subset") ==
-        "Lowstate chunk 0: 'subset' must be a whole number of minions, at least 1; found '0'.");
-  CHECK(refused(R"("sub": {"a": 1})", "local_subset") ==
-        "Lowstate chunk 0: 'sub' must be a whole number of minions, at least 1; found dict.");
+  check_refused({{local_with(R"("subset": 0)", "local_subset"),
+                  "'subset' must be a whole number of minions, at least 1; found '0'."},
+                 {local_with(R"("sub": {"a": 1})", "local_subset"),
+                  "'sub' must be a whole number of minions, at least 1; found dict."}});
 }
 
 TEST_CASE("two chunks of one request cannot have the same jid") {
@@ -152,4 +145,57 @@ TEST_CASE("two chunks of one request cannot have the same jid") {
   CHECK(refusal("[" + chunk + ", " + local_with(R"("ret": "")") + ", " + other + "]") == "not refused");
   CHECK(refusal("[" + chunk + ", " + other + ", " + chunk + "]") ==
         "Lowstate chunk 2: 'jid' must differ from that of chunk 0.");
+}
+
+namespace {
+
+std::string with_target(const std::string& keys) {
+  return R"({"client": "local", "fun": "test.ping", )" + keys + "}";
+}
+
+std::vector<std::string> list_of(const std::string& keys) {
+  const Read read(with_target(keys));
+  const auto& list = read.local().target.list;
+  return {list.begin(), list.end()};
+}
+
+using Ids = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("each target type has its name") {
+  const Read read(with_target(R"("tgt": "os|Debian", "tgt_type": "grain", "delimiter": "|")"));
+  CHECK(read.local().target.type == TargetType::grain);
+  CHECK(read.local().target.expression == "os|Debian");
+  CHECK(read.local().target.delimiter == "|");
+  CHECK(name_of(TargetType::pillar_exact) == "pillar_exact");
+}
+
+TEST_CASE("a list target is a list or a string with commas, and a compound target may be a list") {
+  CHECK(list_of(R"("tgt": ["a", "b"], "tgt_type": "list")") == Ids{"a", "b"});
+  CHECK(list_of(R"("tgt": "a,,b,", "tgt_type": "list")") == Ids{"a", "b"});
+  CHECK(list_of(R"("tgt": "", "tgt_type": "list")").empty());
+  CHECK(list_of(R"("tgt": ["a*", "and", "G@os:Debian"], "tgt_type": "compound")") ==
+        Ids{"a*", "and", "G@os:Debian"});
+  const Read read(with_target(R"("tgt": ["a", "b"], "tgt_type": "list")"));
+  CHECK(read.local().target.as_sent.json().text() == R"(["a", "b"])");
+}
+
+TEST_CASE("a missing target, one of a wrong type or of an unknown tgt_type, and expr_form are refused") {
+  check_refused(
+      {{with_target(R"("tgt": 5)"), "'tgt' must be a string or a list of strings; found int."},
+       {with_target(R"("tgt": ["a", 5], "tgt_type": "list")"), "'tgt' must be a list of strings; found int."},
+       {with_target(R"("tgt": ["a"])"),
+        "'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found 'glob'."},
+       {with_target(R"("tgt": "*", "tgt_type": "globe")"),
+        "'tgt_type' is 'globe'; accepted are glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, "
+        "pillar_exact, nodegroup, range, compound, ipcidr."},
+       {with_target(R"("tgt": "*", "tgt_type": 1)"), "'tgt_type' must be a string; found int."},
+       {with_target(R"("tgt": "*", "delimiter": 1)"), "'delimiter' must be a string; found int."}});
+  check_refused(
+      {{with_target(R"("arg": [])"), "'tgt' is missing; a local chunk needs 'client', 'tgt' and 'fun'."},
+       {R"({"client": "local_batch", "fun": "test.ping", "tgt": null})",
+        "'tgt' is missing; a local_batch chunk needs 'client', 'tgt' and 'fun'."}});
+  CHECK(refusal(with_target(R"("tgt": "*", "expr_form": "glob")")) ==
+        "Lowstate chunk 0: 'expr_form' is not accepted; use 'tgt_type'.");
 }

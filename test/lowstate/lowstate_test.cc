@@ -5,22 +5,16 @@
 
 #include "read.h"
 
-using rest_fcgi::test::Read;
-using rest_fcgi::test::refusal;
-using namespace rest_fcgi::lowstate;
-using rest_fcgi::auth::Credentials;
+namespace rest_fcgi::lowstate {
+namespace {
 
-TEST_CASE("each object of a list is a chunk") {
-  const Read read(
-      R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "runner", "fun": "manage.up"}])");
-  REQUIRE(read.chunks().size() == 2);
-  CHECK(read.chunks()[0].index == 0);
-  CHECK(read.chunks()[0].client == Client::local);
-  CHECK(read.chunks()[1].index == 1);
-  CHECK(read.chunks()[1].client == Client::runner);
-}
+using auth::Credentials;
+using test::check_refused;
+using test::local_with;
+using test::Read;
+using test::refusal;
 
-TEST_CASE("a body is a list of chunks, which may be empty, or one chunk") {
+TEST_CASE("a body is a list of a limited number of chunks, which may be empty, or one chunk") {
   CHECK(Read("[]").chunks().empty());
   const Read read(R"({"client": "wheel", "fun": "key.list_all"})");
   REQUIRE(read.chunks().size() == 1);
@@ -28,14 +22,15 @@ TEST_CASE("a body is a list of chunks, which may be empty, or one chunk") {
   CHECK(refusal("42") == "The body must be a list of lowstate objects; found int.");
   CHECK(refusal("null") == "The body must be a list of lowstate objects; found NoneType.");
   CHECK(refusal("\"[]\"") == "The body must be a list of lowstate objects; found str.");
-}
-
-TEST_CASE("the error for a chunk that is not an object has its index") {
+  const Read two(
+      R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "runner", "fun": "manage.up"}])");
+  REQUIRE(two.chunks().size() == 2);
+  CHECK(two.chunks()[0].index == 0);
+  CHECK(two.chunks()[0].client == Client::local);
+  CHECK(two.chunks()[1].index == 1);
+  CHECK(two.chunks()[1].client == Client::runner);
   CHECK(refusal(R"([{"client": "runner", "fun": "a.b"}, "x"])") ==
         "Lowstate chunk 1: the chunk must be an object; found str.");
-}
-
-TEST_CASE("more chunks than allowed are refused") {
   CHECK(refusal("[{}, {}, {}]", {.json = {}, .max_chunks = 2}) ==
         "The body has 3 lowstate chunks; at most 2 are accepted.");
 }
@@ -48,7 +43,22 @@ TEST_CASE("an unknown client is refused with Salt's text") {
   CHECK(refusal(R"({"client": ""})") == "Invalid client specified: ''");
 }
 
-TEST_CASE("eauth credentials are read without a copy") {
+TEST_CASE("a token wins over eauth credentials, and empty credentials count as absent") {
+  using Kind = Credentials::Kind;
+  const auto kind_with = [](const std::string& keys) {
+    return Read(R"({"client": "runner", "fun": "a.b", )" + keys + "}").chunk().credentials.kind;
+  };
+  const std::string pam = R"("eauth": "pam", "username": "u", "token": )";
+  CHECK(kind_with(pam + R"("ab")") == Kind::token);
+  for (const std::string empty : {"null", R"("")", "[]", "{}"}) {
+    CAPTURE(empty);
+    CHECK(kind_with(pam + empty) == Kind::eauth);
+    CHECK(kind_with(R"("token": "ab", "username": )" + empty + R"(, "password": )" + empty +
+                    R"(, "eauth": )" + empty) == Kind::token);
+    CHECK(kind_with(R"("username": "u", "password": "p", "eauth": )" + empty) == Kind::none);
+  }
+  CHECK(kind_with(R"("username": "u", "password": "p")") == Kind::none);
+  CHECK(kind_with(R"("eauth": "pam")") == Kind::eauth);
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "password": "p"})");
   const Credentials& credentials = read.chunk().credentials;
   CHECK(credentials.kind == Credentials::Kind::eauth);
@@ -57,49 +67,86 @@ TEST_CASE("eauth credentials are read without a copy") {
   CHECK(credentials.password.reveal() == "p");
 }
 
-TEST_CASE("a token wins over eauth, unless it is empty or null") {
-  const auto kind_with = [](const std::string& token) {
-    return Read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "token": )" + token +
-                "}")
-        .chunk()
-        .credentials.kind;
-  };
-  CHECK(kind_with(R"("ab")") == Credentials::Kind::token);
-  CHECK(kind_with(R"("")") == Credentials::Kind::eauth);
-  CHECK(kind_with("null") == Credentials::Kind::eauth);
-  CHECK(kind_with("[]") == Credentials::Kind::eauth);
-  CHECK(kind_with("{}") == Credentials::Kind::eauth);
-}
-
-TEST_CASE("empty credentials beside a token count as absent") {
-  for (const std::string empty : {"null", "\"\"", "[]", "{}"}) {
-    CAPTURE(empty);
-    const Read read(R"({"client": "runner", "fun": "a.b", "token": "ab", "username": )" + empty +
-                    R"(, "password": )" + empty + R"(, "eauth": )" + empty + "}");
-    CHECK(read.chunk().credentials.kind == Credentials::Kind::token);
-    CHECK(read.chunk().credentials.username.empty());
-  }
-}
-
-TEST_CASE("a chunk without an eauth, or with an empty one, has no credentials") {
-  for (const std::string eauth : {"", R"("eauth": "", )"}) {
-    const Read read(R"({"client": "runner", )" + eauth +
-                    R"("fun": "a.b", "username": "u", "password": "p"})");
-    CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
-  }
-}
-
-TEST_CASE("eauth without user and password means an empty user and an empty password") {
-  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam"})");
-  CHECK(read.chunk().credentials.kind == Credentials::Kind::eauth);
-  CHECK(read.chunk().credentials.username.empty());
-}
-
 TEST_CASE("credentials of another type are refused without showing them") {
   for (const std::string key : {"eauth", "username", "password", "token"}) {
-    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": 40961})") ==
-          "Lowstate chunk 0: '" + key + "' must be a string; found int.");
-    CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": [1]})") ==
-          "Lowstate chunk 0: '" + key + "' must be a string; found list.");
+    const std::string chunk = R"({"client": "runner", "fun": "a.b", ")" + key + "\": ";
+    check_refused({{chunk + "40961}", "'" + key + "' must be a string; found int."},
+                   {chunk + "[1]}", "'" + key + "' must be a string; found list."}});
   }
 }
+
+const ReadOptions kWithExprForm{.has_expr_form = true};
+
+TEST_CASE("expr_form is accepted for tgt_type, which wins, and an empty target matches no minion") {
+  const auto type_of = [](const std::string& keys) {
+    return Read(local_with(keys), {}, kWithExprForm).local().target.type;
+  };
+  CHECK(type_of(R"("expr_form": "grain")") == TargetType::grain);
+  CHECK(type_of(R"("expr_form": "grain", "tgt_type": "pcre")") == TargetType::pcre);
+  CHECK(type_of(R"("expr_form": "grain", "tgt_type": "")") == TargetType::grain);
+  CHECK(Read(local_with(R"("expr_form": "x")"), {}, kWithExprForm)
+            .error()
+            .message.starts_with("Lowstate chunk 0: 'expr_form' is 'x'; accepted are "));
+  CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": ""})").local().target.expression.empty());
+  CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": [], "tgt_type": "list"})")
+            .local()
+            .target.list.empty());
+  CHECK(refusal(R"({"client": "local", "fun": "a.b", "tgt": null})").find("'tgt' is missing") !=
+        std::string::npos);
+}
+
+TEST_CASE("an empty value counts as absent") {
+  for (const std::string empty : {"null", "\"\"", "[]", "{}"}) {
+    for (const std::string key : {"tgt_type", "expr_form", "delimiter", "arg", "kwarg", "timeout",
+                                  "gather_job_timeout", "full_return", "ret", "jid", "metadata", "batch",
+                                  "batch_wait", "failhard", "raw", "subset", "sub"}) {
+      CAPTURE(key);
+      for (const std::string client : {"local", "local_batch", "local_subset"}) {
+        const Read read(local_with("\"" + key + "\": " + empty, client));
+        REQUIRE(read.chunks().size() == 1);
+        CHECK(read.local().target.type == TargetType::glob);
+        CHECK(read.local().target.delimiter == ":");
+        CHECK(read.local().functions.front().args.empty());
+        CHECK(!read.local().timeout);
+        CHECK(!read.local().metadata);
+        CHECK(read.local().batch.percent);
+        CHECK(read.local().subset == 3);
+      }
+    }
+    for (const std::string key : {"arg", "kwarg", "timeout", "full_return"}) {
+      CAPTURE(key);
+      const Read read(R"({"client": "runner", "fun": "a.b", ")" + key + "\": " + empty + "}");
+      REQUIRE(read.chunks().size() == 1);
+      CHECK(read.chunk().master().function.args.empty());
+      CHECK(read.chunk().master().function.kwargs.empty());
+    }
+  }
+}
+
+TEST_CASE("blank text counts as absent for numbers, names and maps") {
+  for (const std::string key :
+       {"tgt_type", "expr_form", "kwarg", "timeout", "gather_job_timeout", "full_return", "jid", "metadata",
+        "batch", "batch_wait", "failhard", "raw", "subset", "sub"}) {
+    CAPTURE(key);
+    for (const std::string client : {"local", "local_batch", "local_subset"}) {
+      CHECK(Read(local_with("\"" + key + "\": \" \"", client), {}, kWithExprForm).chunks().size() == 1);
+    }
+  }
+  for (const std::string text : {"{}", "[]", " {} "}) {
+    CHECK(!Read(local_with("\"metadata\": \"" + text + "\", \"kwarg\": \"" + text + "\"")).local().metadata);
+  }
+  CHECK(Read(local_with(R"("arg": " ")")).local().functions.front().args.size() == 1);
+}
+
+TEST_CASE("ReadOptions::client overrides the client of chunks") {
+  const ReadOptions async{.client = Client::local_async};
+  const std::string chunks =
+      R"([{"tgt": "*", "fun": "a.b"}, {"client": "nosuch", "tgt": "*", "fun": "a.b"}])";
+  const Read read(chunks, {}, async);
+  REQUIRE(read.chunks().size() == 2);
+  CHECK(read.chunks()[0].client == Client::local_async);
+  CHECK(read.chunks()[1].client == Client::local_async);
+}
+
+}  // namespace
+}  // namespace rest_fcgi::lowstate

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include "rest_fcgi/lowstate/lowstate.h"
 
@@ -38,6 +42,14 @@ class Read {
 [[nodiscard]] inline std::string refusal(std::string_view body, const lowstate::Options& options = {}) {
   const Read read(body, options);
   return read.error().kind == ErrorKind::invocation ? read.error().message : "not refused";
+}
+
+/// Checks that each body is refused with `Lowstate chunk 0: ` and the reason beside the body.
+inline void check_refused(std::initializer_list<std::pair<std::string, std::string>> rows) {
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    CHECK(refusal(row.first) == "Lowstate chunk 0: " + row.second);
+  }
 }
 
 [[nodiscard]] inline std::string local_with(std::string_view keys, std::string_view client = "local") {

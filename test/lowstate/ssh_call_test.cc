@@ -42,9 +42,6 @@ TEST_CASE("a chunk for the client ssh is a target, one function and a timeout") 
   CHECK(call.timeout == std::chrono::milliseconds(2500));
   CHECK(call.roster == "flat");
   CHECK(call.roster_file == "dmz.yml");
-}
-
-TEST_CASE("null keys of an ssh chunk count as absent") {
   CHECK(Read(ssh_with(R"("batch": null, "roster": null, "roster_file": null, "timeout": null)"))
             .chunks()
             .size() == 1);
@@ -113,11 +110,11 @@ TEST_CASE("roster_file must not be a path") {
 }
 
 TEST_CASE("an ssh chunk has a roster target and one function") {
-  CHECK(test::refusal(ssh_with(R"("tgt_type": "grain")")) ==
-        "Lowstate chunk 0: 'tgt_type' is 'grain'; the client ssh accepts glob, pcre, list and nodegroup.");
   CHECK(test::refusal(R"({"client": "ssh", "fun": "test.ping"})").find("'tgt' is missing") !=
         std::string::npos);
   CHECK(test::refusal(R"({"client": "ssh", "tgt": "*"})").find("'fun' is missing") != std::string::npos);
-  CHECK(test::refusal(R"({"client": "ssh", "tgt": "*", "fun": ["test.ping"], "arg": [[]]})") ==
-        "Lowstate chunk 0: 'fun' is a list; the client ssh runs one function.");
+  test::check_refused({{ssh_with(R"("tgt_type": "grain")"),
+                        "'tgt_type' is 'grain'; the client ssh accepts glob, pcre, list and nodegroup."},
+                       {R"({"client": "ssh", "tgt": "*", "fun": ["test.ping"], "arg": [[]]})",
+                        "'fun' is a list; the client ssh runs one function."}});
 }
