@@ -18,32 +18,21 @@ Result<CommandLine> parse(std::vector<const char*> arguments) {
 }
 
 void check_mistake(std::vector<const char*> arguments, std::initializer_list<std::string_view> facts) {
-  const auto parsed = parse(std::move(arguments));
-  REQUIRE_FALSE(parsed);
-  CHECK(parsed.error().kind == ErrorKind::configuration);
-  check_message(parsed.error().message, "command line: ", facts);
-}
-
-TEST_CASE("without options the server runs") {
-  const auto parsed = parse({});
-  REQUIRE(parsed);
-  CHECK(parsed->action == Action::serve);
-  CHECK_FALSE(parsed->listen);
-  CHECK_FALSE(parsed->log_level);
+  const Error error = parse(std::move(arguments)).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  check_message(error.message, "command line: ", facts);
 }
 
 TEST_CASE("--init has a default file, and accepts a user and a password") {
-  const auto asking = parse({"--init"});
-  REQUIRE(asking);
-  CHECK(asking->action == Action::init);
-  CHECK(asking->config == "/etc/rest_fcgi/master");
-  CHECK(asking->username.empty());
-  CHECK_FALSE(asking->has_password_on_stdin);
-  const auto silent = parse({"--init", "--user", "alice", "--password-stdin", "-c", "/srv/master"});
-  REQUIRE(silent);
-  CHECK(silent->config == "/srv/master");
-  CHECK(silent->username == "alice");
-  CHECK(silent->has_password_on_stdin);
+  const auto asking = *parse({"--init"});
+  CHECK(asking.action == Action::init);
+  CHECK(asking.config == "/etc/rest_fcgi/master");
+  CHECK(asking.username.empty());
+  CHECK_FALSE(asking.has_password_on_stdin);
+  const auto silent = *parse({"--init", "--user", "alice", "--password-stdin", "-c", "/srv/master"});
+  CHECK(silent.config == "/srv/master");
+  CHECK(silent.username == "alice");
+  CHECK(silent.has_password_on_stdin);
   check_mistake({"--user", "alice"}, {"--init"});
 }
 
@@ -57,44 +46,39 @@ TEST_CASE("--config replaces SALT_MASTER_CONFIG, and that replaces /etc/salt/mas
   CHECK(parse({"--config", "/a"})->config == "/a");
   CHECK(parse({"--config=/a"})->config == "/a");
   CHECK(parse({"-c", "/a"})->config == "/a");
+  const test::TempDir dir;
+  CHECK(parse({"-c", dir.path().c_str()})->config == dir / "master");
   REQUIRE(::unsetenv("SALT_MASTER_CONFIG") == 0);
 }
 
-TEST_CASE("--config accepts the directory of a master file") {
-  const test::TempDir dir;
-  CHECK(parse({"-c", dir.path().c_str()})->config == dir / "master");
-}
-
-TEST_CASE("--listen and --log-level are read") {
+TEST_CASE("options choose the action, the listening socket and the log level") {
+  CHECK(parse({})->action == Action::serve);
+  CHECK(parse({"--check-config"})->action == Action::check_config);
+  CHECK(parse({"--version"})->action == Action::show_version);
+  CHECK(parse({"--help", "--version"})->action == Action::show_help);
   CHECK(parse({"--listen", "unix:/run/x.sock"})->listen == "unix:/run/x.sock");
   CHECK(parse({"--log-level", "debug"})->log_level == log::Level::debug);
   CHECK(parse({"-l", "Quiet"})->log_level == log::Level::off);
 }
 
-TEST_CASE("options choose the action") {
-  CHECK(parse({"--check-config"})->action == Action::check_config);
-  CHECK(parse({"--version"})->action == Action::show_version);
-  CHECK(parse({"--help", "--version"})->action == Action::show_help);
-}
-
-TEST_CASE("--mk-token names the back end and the user") {
-  const auto parsed = parse({"--mk-token", "file:alice:of:wonderland"});
-  REQUIRE(parsed);
-  CHECK(parsed->action == Action::make_token);
-  CHECK(parsed->eauth == "file");
-  CHECK(parsed->username == "alice:of:wonderland");
-}
-
-TEST_CASE("--revoke names a user, of one back end or of all") {
-  auto parsed = parse({"--revoke", "alice"});
-  REQUIRE(parsed);
-  CHECK(parsed->action == Action::revoke);
-  CHECK(parsed->eauth.empty());
-  CHECK(parsed->username == "alice");
-  parsed = parse({"--revoke", "pam:alice"});
-  REQUIRE(parsed);
-  CHECK(parsed->eauth == "pam");
-  CHECK(parsed->username == "alice");
+TEST_CASE("--mk-token names a back end and a user, and --revoke a user of one back end or of all") {
+  struct Row {
+    const char* option;
+    const char* user;
+    Action action;
+    std::string_view eauth;
+    std::string_view username;
+  };
+  for (const Row& row :
+       {Row{"--mk-token", "file:alice:of:wonderland", Action::make_token, "file", "alice:of:wonderland"},
+        Row{"--revoke", "alice", Action::revoke, "", "alice"},
+        Row{"--revoke", "pam:alice", Action::revoke, "pam", "alice"}}) {
+    CAPTURE(row.user);
+    const auto parsed = *parse({row.option, row.user});
+    CHECK(parsed.action == row.action);
+    CHECK(parsed.eauth == row.eauth);
+    CHECK(parsed.username == row.username);
+  }
   for (const std::string user : {"", ":alice", "file:", ":"}) {
     check_mistake({"--revoke", user.c_str()}, {"--revoke: found \"" + user + "\"", "EAUTH:USER"});
   }
@@ -102,21 +86,19 @@ TEST_CASE("--revoke names a user, of one back end or of all") {
 
 TEST_CASE("--watch takes the address and the token's file from options or variables") {
   REQUIRE(::unsetenv("SALTAPI_URL") == 0);
-  const auto plain = parse({"--watch"});
-  REQUIRE(plain);
-  CHECK(plain->action == Action::watch);
-  CHECK(plain->watch.url.empty());
-  CHECK(plain->watch.tag == "*");
-  CHECK_FALSE(plain->watch.as_json);
+  const auto plain = *parse({"--watch"});
+  CHECK(plain.action == Action::watch);
+  CHECK(plain.watch.url.empty());
+  CHECK(plain.watch.tag == "*");
+  CHECK_FALSE(plain.watch.as_json);
   REQUIRE(::setenv("SALTAPI_URL", "http://a:1", 1) == 0);
   CHECK(parse({"--watch"})->watch.url == "http://a:1");
   const auto full =
-      parse({"--watch", "--url", "http://b:1", "--tag", "salt/*", "--json", "--token-file", "f"});
-  REQUIRE(full);
-  CHECK(full->watch.url == "http://b:1");
-  CHECK(full->watch.tag == "salt/*");
-  CHECK(full->watch.as_json);
-  CHECK(full->token_file == "f");
+      *parse({"--watch", "--url", "http://b:1", "--tag", "salt/*", "--json", "--token-file", "f"});
+  CHECK(full.watch.url == "http://b:1");
+  CHECK(full.watch.tag == "salt/*");
+  CHECK(full.watch.as_json);
+  CHECK(full.token_file == "f");
   check_mistake({"--json"}, {"--json", "--watch"});
   REQUIRE(::unsetenv("SALTAPI_URL") == 0);
 }
@@ -141,12 +123,11 @@ TEST_CASE("only one option chooses what the program does, and --help goes first"
 }
 
 TEST_CASE("--explain takes a user, a function and a target") {
-  const auto parsed = parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
-  REQUIRE(parsed);
-  CHECK(parsed->action == Action::explain);
-  CHECK(parsed->username == "alice");
-  CHECK(parsed->fun == "test.ping");
-  CHECK(parsed->tgt == "web* and G@os:Debian");
+  const auto parsed = *parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
+  CHECK(parsed.action == Action::explain);
+  CHECK(parsed.username == "alice");
+  CHECK(parsed.fun == "test.ping");
+  CHECK(parsed.tgt == "web* and G@os:Debian");
   CHECK(parse({"--explain", "alice", "jobs.list_jobs", "@runner", "-c", "/a"})->config == "/a");
   check_mistake({"--explain", "alice", "test.ping"}, {"--explain: found 2", "USER FUN TGT"});
   check_mistake({"--explain", "alice", "test.ping", "*", "*"}, {"--explain: found 4"});

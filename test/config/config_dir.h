@@ -63,10 +63,9 @@ inline Settings settings_of(std::string_view master) {
 /// Returns the warnings about a valid master file, without the directory name.
 inline std::vector<std::string> warnings_of(std::string_view master) {
   const ConfigDir dir(master);
-  const auto settings = dir.load();
-  REQUIRE(settings);
+  const auto settings = *dir.load();
   std::vector<std::string> warnings;
-  for (const std::string& warning : settings->warnings) warnings.push_back(dir.without_dir(warning));
+  for (const std::string& warning : settings.warnings) warnings.push_back(dir.without_dir(warning));
   return warnings;
 }
 

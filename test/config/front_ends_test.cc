@@ -52,19 +52,6 @@ TEST_CASE("a served module with a port listens there, with the options of its se
   CHECK(settings.gateway.http[1].ssl_crt.empty());
 }
 
-TEST_CASE("rest_wsgi's port is on loopback and has no TLS") {
-  const Settings settings = settings_of("rest_fcgi: {netapi: [rest_wsgi]}\nrest_wsgi: {port: 8002}\n");
-  REQUIRE(settings.gateway.http.size() == 1);
-  CHECK(settings.gateway.http[0].host == "127.0.0.1");
-  CHECK(settings.gateway.http[0].port == 8002);
-}
-
-TEST_CASE("mount maps paths to modules") {
-  const Settings settings = settings_of(
-      "rest_fcgi:\n  netapi: [rest_wsgi, rest_cherrypy]\n  mount: {/: rest_wsgi, /api: rest_cherrypy}\n");
-  CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_wsgi}, {"/api", Module::rest_cherrypy}});
-}
-
 TEST_CASE("the keys of rest_cherrypy and rest_tornado are read") {
   const Settings settings = settings_of(
       "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], max_chunks: 7}\n"
@@ -116,7 +103,7 @@ TEST_CASE("the keys of rest_cherrypy and rest_tornado are read") {
   CHECK(settings.rest_tornado.common.lowstate.max_chunks == 7);
 }
 
-TEST_CASE("an unknown key in a section of salt-api is a warning") {
+TEST_CASE("an unknown key of salt-api is a warning, and a key without effect is accepted") {
   const Settings settings = settings_of(
       "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado, rest_wsgi],\n"
       "            mount: {/: rest_cherrypy, /t: rest_tornado, /w: rest_wsgi}}\n"
@@ -129,6 +116,19 @@ TEST_CASE("an unknown key in a section of salt-api is a warning") {
   CHECK(warns(R"(rest_cherrypy: "webhok_url": unknown key, did you mean webhook_url?)"));
   CHECK(warns(R"(rest_tornado: "xheaders": unknown key)"));
   CHECK(warns(R"(rest_wsgi: "host": unknown key)"));
+  using Keys = std::vector<std::string>;
+  const Settings inert = settings_of(
+      "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], mount: {/: rest_cherrypy, /t: rest_tornado}}\n"
+      "rest_cherrypy: {thread_pool: 3, queue_size: 5, debug: true, expire_responses: false}\n"
+      "rest_tornado: {num_processes: 4, backlog: 5, websockets: false}\n");
+  CHECK(inert.warnings.empty());
+  CHECK(inert.front_ends.inert == Keys{"rest_cherrypy: thread_pool", "rest_cherrypy: queue_size",
+                                       "rest_cherrypy: expire_responses", "rest_cherrypy: debug",
+                                       "rest_tornado: backlog", "rest_tornado: num_processes",
+                                       "rest_tornado: websockets"});
+  CHECK(inert.gateway.max_threads == gateway::Options().max_threads);
+  check_message(warning_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n"),
+                "rest_fcgi: netapi: rest_tornado ", {"port", "mount"});
 }
 
 TEST_CASE("FastCGI accepts the largest body of its modules") {
@@ -138,31 +138,13 @@ TEST_CASE("FastCGI accepts the largest body of its modules") {
       "rest_cherrypy: {max_request_body_size: 3000}\nrest_tornado: {max_body_size: 4000, port: 1, "
       "disable_ssl: true}\n";
   const Settings settings = settings_of(text);
+  CHECK(settings.front_ends.mounts == Mounts{{"/", Module::rest_wsgi}, {"/api", Module::rest_cherrypy}});
   CHECK(settings.gateway.max_request_body_size == 3000);
   CHECK(settings.netapi.max_request_body_size == 2000);
   CHECK(settings_of("rest_fcgi: {max_request_body_size: 2000}\n").netapi.max_request_body_size == 2000);
 }
 
-TEST_CASE("keys of salt-api without effect are accepted") {
-  using Keys = std::vector<std::string>;
-  const Settings settings = settings_of(
-      "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], mount: {/: rest_cherrypy, /t: rest_tornado}}\n"
-      "rest_cherrypy: {thread_pool: 3, queue_size: 5, debug: true, expire_responses: false}\n"
-      "rest_tornado: {num_processes: 4, backlog: 5, websockets: false}\n");
-  CHECK(settings.warnings.empty());
-  CHECK(settings.front_ends.inert == Keys{"rest_cherrypy: thread_pool", "rest_cherrypy: queue_size",
-                                          "rest_cherrypy: expire_responses", "rest_cherrypy: debug",
-                                          "rest_tornado: backlog", "rest_tornado: num_processes",
-                                          "rest_tornado: websockets"});
-  CHECK(settings.gateway.max_threads == gateway::Options().max_threads);
-}
-
-TEST_CASE("a served module that cannot be reached is a warning") {
-  check_message(warning_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n"),
-                "rest_fcgi: netapi: rest_tornado ", {"port", "mount"});
-}
-
-TEST_CASE("trusted_proxies: auto believes loopback for a port on loopback without TLS") {
+TEST_CASE("trusted_proxies is auto, [] or addresses, and auto believes loopback on a plain loopback port") {
   const auto proxies = [](std::string_view own, std::string_view port) {
     const Settings settings = settings_of("rest_fcgi: {netapi: [rest_cherrypy]" + std::string(own) +
                                           "}\nrest_cherrypy: {port: 8000, " + std::string(port) + "}\n");
@@ -187,9 +169,8 @@ TEST_CASE("trusted_proxies: auto believes loopback for a port on loopback withou
   }
   const Settings wsgi = settings_of("rest_fcgi: {netapi: [rest_wsgi]}\nrest_wsgi: {port: 8002}\n");
   CHECK(wsgi.gateway.http.at(0).trusted_proxies == loopback);
-}
-
-TEST_CASE("trusted_proxies accepts auto, [] and addresses only") {
+  CHECK(wsgi.gateway.http[0].host == "127.0.0.1");
+  CHECK(wsgi.gateway.http[0].port == 8002);
   const auto error = [](std::string_view value) {
     return error_of("rest_fcgi: {trusted_proxies: " + std::string(value) + "}\n");
   };

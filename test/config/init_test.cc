@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
 
+#include "../support/temp_dir.h"
 #include "config_dir.h"
+#include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::config {
@@ -46,10 +52,9 @@ TEST_CASE("a first setup replaces no file and writes no other one") {
   for (const auto& [present, absent] : {std::pair{"master", "users"}, {"users", "master"}}) {
     const test::TempDir dir;
     dir.write(present, "mine");
-    const auto written = write_first_setup(setup_in(dir));
-    REQUIRE_FALSE(written);
-    CHECK(written.error().kind == ErrorKind::configuration);
-    check_message(written.error().message, "--init: ", {dir / present});
+    const Error error = write_first_setup(setup_in(dir)).error();
+    CHECK(error.kind == ErrorKind::configuration);
+    check_message(error.message, "--init: ", {dir / present});
     CHECK(dir.read(present) == "mine");
     CHECK_FALSE(std::filesystem::exists(dir / absent));
   }
@@ -68,15 +73,99 @@ TEST_CASE("a user of a first setup has no character of YAML or of a password fil
 TEST_CASE("a service in front of a master needs engine: salt and the master's user") {
   const std::string own = user_name(::geteuid()).value_or("");
   const ConfigDir without("user: " + own + "\n");
-  const auto missing = check_salt(settings_of("user: " + own + "\n"), without.command_line());
-  REQUIRE_FALSE(missing);
-  check_message(missing.error().message, without / "master", {"engine: salt", "master.d/rest_fcgi.conf"});
+  check_message(check_salt(settings_of("user: " + own + "\n"), without.command_line()).error().message,
+                without / "master", {"engine: salt", "master.d/rest_fcgi.conf"});
 
   CHECK(check_salt(settings_of("user: " + own + "\nrest_fcgi: {engine: salt}\n"), without.command_line()));
-  const auto other =
-      check_salt(settings_of("user: somebody\nrest_fcgi: {engine: salt}\n"), without.command_line());
-  REQUIRE_FALSE(other);
-  CHECK(other.error().message.ends_with("\n[Service]\nUser=somebody"));
+  CHECK(check_salt(settings_of("user: somebody\nrest_fcgi: {engine: salt}\n"), without.command_line())
+            .error()
+            .message.ends_with("\n[Service]\nUser=somebody"));
+}
+
+class Redirected {
+ public:
+  Redirected(int stream, int fd) : stream_(stream), before_(::dup(stream)) { ::dup2(fd, stream_); }
+  Redirected(const Redirected&) = delete;
+  Redirected& operator=(const Redirected&) = delete;
+  ~Redirected() {
+    ::dup2(before_, stream_);
+    ::close(before_);
+  }
+
+ private:
+  int stream_;
+  int before_;
+};
+
+Result<Secret> read_from(const std::string& content) {
+  const test::TempDir dir;
+  const int file = ::open(dir.write("input", content).c_str(), O_RDONLY | O_CLOEXEC);
+  const Redirected input(STDIN_FILENO, file);
+  ::close(file);
+  return read_password();
+}
+
+TEST_CASE("read_password returns the first line of standard input, which is neither empty nor too long") {
+  CHECK(read_from("hunter2\nmore\n")->reveal().text == "hunter2");
+  CHECK(read_from("hunter2")->reveal().text == "hunter2");
+  CHECK(read_from(" with spaces \n")->reveal().text == " with spaces ");
+  for (const char* content : {"", "\n"}) {
+    const Error error = read_from(content).error();
+    CHECK(error.kind == ErrorKind::configuration);
+    CHECK(error.message.find("found no line") != std::string::npos);
+  }
+  CHECK(read_from(std::string(4096, 'x') + "\n"));
+  CHECK(read_from(std::string(4097, 'x') + "\n").error().message.find("too long") != std::string::npos);
+}
+
+/// A pseudo terminal. The test types at the other end, `keyboard`. Owns both ends.
+struct Terminal {
+  Terminal() : keyboard(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    REQUIRE(keyboard >= 0);
+    REQUIRE(::grantpt(keyboard) == 0);
+    REQUIRE(::unlockpt(keyboard) == 0);
+    screen = ::open(::ptsname(keyboard), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    REQUIRE(screen >= 0);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    ::close(screen);
+    ::close(keyboard);
+  }
+  [[nodiscard]] bool echoes() const {
+    termios mode{};
+    REQUIRE(::tcgetattr(screen, &mode) == 0);
+    return (mode.c_lflag & ECHO) != 0;
+  }
+  void type(std::string_view text) const {
+    REQUIRE(::write(keyboard, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  int keyboard;
+  int screen = -1;
+};
+
+TEST_CASE("read_password turns the echo of a terminal off and on again") {
+  const Terminal terminal;
+  const test::TempDir dir;
+  const int log = ::open((dir / "stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(terminal.echoes());
+  std::string password;
+  {
+    const Redirected input(STDIN_FILENO, terminal.screen);
+    const Redirected output(STDERR_FILENO, log);
+    std::thread person([&terminal] {
+      while (terminal.echoes()) std::this_thread::yield();
+      terminal.type("hunter2\n");
+    });
+    const auto read = read_password();
+    person.join();
+    if (read) password = read->reveal().text;
+  }
+  ::close(log);
+  CHECK(password == "hunter2");
+  CHECK(dir.read("stderr") == "Password: \n");
+  CHECK(terminal.echoes());
 }
 
 }  // namespace

@@ -118,22 +118,22 @@ TEST_CASE("a misspelled key at the top is a warning") {
     CHECK(settings_of(std::string(key) + ": 5\n").warnings.empty());
 }
 
-TEST_CASE("an unknown client is a warning with the known names") {
+TEST_CASE("an unknown client, and / as a path of rest_cherrypy, are warnings") {
   const std::string master = "netapi_enable_clients:\n  - local\n  - locl\n";
   CHECK(settings_of(master).client.enabled == std::vector{lowstate::Client::local});
   check_message(warning_of(master), "master:3: netapi_enable_clients: unknown client \"locl\"",
                 {"local_async", "ssh"});
+  for (const std::string key : {"webhook_url", "static_path", "app_path"})
+    check_message(warning_of(kServed + "rest_cherrypy: {" + key + ": /}\n"),
+                  "master:2: rest_cherrypy: " + key + ": found \"/\"");
 }
 
-TEST_CASE("a key in braces without a space behind its colon is named, without its value") {
+TEST_CASE("a key in braces without a space behind its colon, and log_level: off, are named") {
   CHECK(warnings_of("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n")
             .at(0) ==
         "master:1: rest_cherrypy: \"port:\": found no space behind the colon, expected port: VALUE");
   CHECK(error_of("rest_fcgi: {log_level:debug}\n") ==
         "master:1: rest_fcgi: \"log_level:\": found no space behind the colon, expected log_level: VALUE");
-}
-
-TEST_CASE("log_level: off is a mistake that names quiet") {
   for (const char* level : {"off", "'off'", "no", "false", "0"}) {
     CAPTURE(level);
     const std::string message = error_of(std::string("log_level: ") + level + "\n");
@@ -166,14 +166,6 @@ TEST_CASE("IPv6 addresses may be in brackets, and a malformed host is a mistake"
        {"10.0.0.1", "'fe80::1%eth0'", "'::ffff:10.0.0.1'", "1a.example", "a1", "x.4a"}) {
     CAPTURE(host);
     CHECK(error_of(served + "rest_cherrypy: {host: " + host + "}\n").empty());
-  }
-}
-
-TEST_CASE("/ as a path of rest_cherrypy is a warning") {
-  for (const char* key : {"webhook_url", "static_path", "app_path"}) {
-    CAPTURE(key);
-    check_message(warning_of(kServed + "rest_cherrypy: {" + key + ": /}\n"),
-                  std::string("master:2: rest_cherrypy: ") + key + ": found \"/\"");
   }
 }
 

@@ -20,7 +20,7 @@ std::string salt_mistake(const std::string& keys) {
   return error_of("rest_fcgi: {engine: salt}\n" + keys);
 }
 
-TEST_CASE("with engine: salt the defaults are Salt's") {
+TEST_CASE("with engine: salt the defaults are Salt's, and a master on all addresses is reached on loopback") {
   const Settings settings = salt_settings("");
   CHECK(settings.engine == Engine::salt);
   CHECK(settings.salt.interface == "127.0.0.1");
@@ -34,9 +34,12 @@ TEST_CASE("with engine: salt the defaults are Salt's") {
   CHECK_FALSE(settings.salt.order_masters);
   CHECK(settings.client.syndic_wait == std::chrono::seconds(0));
   CHECK(settings.salt.conf_file.ends_with("/master"));
+  CHECK(salt_settings("interface: 0.0.0.0\n").salt.interface == "127.0.0.1");
+  CHECK(salt_settings("interface: '::'\n").salt.interface == "::1");
+  CHECK(salt_settings("interface: 'fe80::1'\n").salt.interface == "fe80::1");
 }
 
-TEST_CASE("the place and the limits of the master are read from its own keys") {
+TEST_CASE("the place and the limits of the master are read from its own keys and pools") {
   const Settings settings = salt_settings(
       "interface: 10.0.0.7\nret_port: 14506\nroot_dir: /srv/salt\nsock_dir: /run/m\nipc_mode: tcp\n"
       "tcp_master_pub_port: 14512\ntcp_master_pull_port: 14513\ncachedir: /cache\nworker_threads: "
@@ -54,9 +57,16 @@ TEST_CASE("the place and the limits of the master are read from its own keys") {
   REQUIRE(settings.salt.nodegroups.size() == 1);
   CHECK(settings.salt.nodegroups[0].name == "web");
   CHECK(settings.client.syndic_wait == std::chrono::seconds(7));
+  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, rest: {worker_count: 9, "
+                      "commands: [ping, '*']}}\n")
+            .salt.worker_threads == 9);
+  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, odd: 1}\n")
+            .salt.worker_threads == 4);
+  CHECK(salt_mistake("worker_pools: {rest: {worker_count: 0, commands: ['*']}}\n")
+            .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
-TEST_CASE("rest_fcgi: ext_job_cache names etcd, which is read as for the embedded engine") {
+TEST_CASE("rest_fcgi: ext_job_cache names etcd, and only with engine: salt") {
   const std::string file =
       "rest_fcgi: {engine: salt, ext_job_cache: etcd}\nroot_dir: /srv/salt\n"
       "master_job_cache: mysql\netcd.host: [one, 'two:4001']\netcd.require_v2: false\n";
@@ -67,25 +77,12 @@ TEST_CASE("rest_fcgi: ext_job_cache names etcd, which is read as for the embedde
         std::vector<std::string>{"http://one:2379", "http://two:4001"});
   CHECK(settings.salt.ext_job_cache.empty());
   CHECK(salt_settings("etcd.host: 7\n").returner.ext_job_cache.empty());
-}
-
-TEST_CASE("rest_fcgi: ext_job_cache other than etcd, or without engine: salt, is a mistake") {
   CHECK(error_of("rest_fcgi:\n  engine: salt\n  ext_job_cache: redis\n")
             .starts_with("master:3: rest_fcgi: ext_job_cache: found \"redis\""));
   check_message(error_of("rest_fcgi:\n  ext_job_cache: etcd\n"),
                 "master:2: rest_fcgi: ext_job_cache: ", {"engine: salt"});
   CHECK(error_of("rest_fcgi: {engine: salt, ext_job_cache: etcd}\netcd.host: 7\n")
             .starts_with("master:2: etcd.host"));
-}
-
-TEST_CASE("the number of workers is that of the pool for all commands") {
-  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, "
-                      "rest: {worker_count: 9, commands: [ping, '*']}}\n")
-            .salt.worker_threads == 9);
-  CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, odd: 1}\n")
-            .salt.worker_threads == 4);
-  CHECK(salt_mistake("worker_pools: {rest: {worker_count: 0, commands: ['*']}}\n")
-            .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
 TEST_CASE("with engine: salt the store is in STATE_DIRECTORY, else in cachedir") {
@@ -97,12 +94,6 @@ TEST_CASE("with engine: salt the store is in STATE_DIRECTORY, else in cachedir")
   }
   const test::ScopedVariable none("STATE_DIRECTORY", "");
   CHECK(salt_settings("root_dir: /srv\n").store.path == "/srv/var/cache/salt/master/rest_fcgi/state.db");
-}
-
-TEST_CASE("a master that listens on all addresses is reached on loopback") {
-  CHECK(salt_settings("interface: 0.0.0.0\n").salt.interface == "127.0.0.1");
-  CHECK(salt_settings("interface: '::'\n").salt.interface == "::1");
-  CHECK(salt_settings("interface: 'fe80::1'\n").salt.interface == "fe80::1");
 }
 
 TEST_CASE("keys that the master alone uses are not read") {
@@ -117,7 +108,8 @@ TEST_CASE("keys that the master alone uses are not read") {
   }
 }
 
-TEST_CASE("a mistake in a key about the master's place or its callers is a mistake here") {
+TEST_CASE("a mistake in a key about a real master is a mistake with engine: salt only") {
+  CHECK(settings_of("transport: tcp\nipc_mode: shm\n").engine == Engine::embedded);
   for (const char* key :
        {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
         "tcp_master_pub_port: 0", "tcp_master_pull_port: x", "cachedir: [a]", "worker_threads: 0",
@@ -127,10 +119,6 @@ TEST_CASE("a mistake in a key about the master's place or its callers is a mista
     const std::string text = key;
     CHECK(salt_mistake(text + "\n").starts_with("master:2: " + text.substr(0, text.find(':') + 1)));
   }
-}
-
-TEST_CASE("the embedded engine ignores keys about a real master") {
-  CHECK(settings_of("transport: tcp\nipc_mode: shm\n").engine == Engine::embedded);
 }
 
 constexpr const char* kLeft = "; only the Salt master evaluates this rule, and rest_fcgi ignores it";
@@ -192,9 +180,8 @@ TEST_CASE("a large master file of a site is accepted") {
 
 TEST_CASE("the summary of the engine salt says which master it is for") {
   const ConfigDir dir("rest_fcgi: {engine: salt}\nret_port: 5000\nexternal_auth: {ldap: {x: ['.*']}}\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  const std::string text = summary(*settings, dir.command_line(), "this user can connect");
+  const auto settings = *dir.load();
+  const std::string text = summary(settings, dir.command_line(), "this user can connect");
   CHECK(text.find("engine:   salt\n") != std::string::npos);
   CHECK(text.find("eauth:    ldap\n") != std::string::npos);
   CHECK(text.find("master:   127.0.0.1 port 5000, events from /var/run/salt/master/master_event_pub.ipc\n") !=
@@ -202,9 +189,9 @@ TEST_CASE("the summary of the engine salt says which master it is for") {
   CHECK(text.find("events:   this user can connect\n") != std::string::npos);
   CHECK(text.find("minions:") == std::string::npos);
   CHECK(text.find("hooks:") == std::string::npos);
-  CHECK(!takes_hooks(*settings));
+  CHECK(!takes_hooks(settings));
   CHECK(takes_hooks(settings_of("rest_fcgi: {netapi: [rest_cherrypy]}\n")));
-  CHECK(summary(*settings, dir.command_line(), "", "can be fired by this user")
+  CHECK(summary(settings, dir.command_line(), "", "can be fired by this user")
             .find("hooks:    can be fired by this user\n") != std::string::npos);
 }
 

@@ -24,10 +24,9 @@ using KeyNames = std::set<std::string, std::less<>>;
 
 /// Adds the names of the keys that `read_settings` reads from `file`, without the names of their sections.
 void add_keys(const std::string& file, KeyNames& names) {
-  const auto root = yaml::read("", file);
-  REQUIRE(root);
+  const auto root = *yaml::read("", file);
   Findings findings;
-  static_cast<void>(read_settings(*root, findings));
+  static_cast<void>(read_settings(root, findings));
   for (const std::string& path : findings.read_keys()) {
     const std::size_t colon = path.rfind(": ");
     names.insert(colon == std::string::npos ? path : path.substr(colon + 2));

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("netapi_enable_clients names the clients that are on") {
+TEST_CASE("netapi_enable_clients names the clients that are on, as a list or as one name") {
   using lowstate::Client;
   CHECK(settings_of(
             "netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async,\n"
@@ -23,10 +23,7 @@ TEST_CASE("netapi_enable_clients names the clients that are on") {
   CHECK(settings_of("netapi_enable_clients:\n  - runner\n").client.enabled == std::vector{Client::runner});
   CHECK(settings_of("netapi_enable_clients:\n").client.enabled.empty());
   CHECK(settings_of("netapi_enable_clients: []\n").client.enabled.empty());
-}
-
-TEST_CASE("netapi_enable_clients accepts one name, and no map") {
-  CHECK(settings_of("netapi_enable_clients: local\n").client.enabled == std::vector{lowstate::Client::local});
+  CHECK(settings_of("netapi_enable_clients: local\n").client.enabled == std::vector{Client::local});
   check_message(error_of("netapi_enable_clients: [{local: true}]\n"),
                 "master:1: netapi_enable_clients: found a map", {"local_async", "ssh"});
 }
@@ -64,28 +61,21 @@ TEST_CASE("sharedsecret is read, and no message shows it") {
   check_message(error_of("sharedsecret: 123456\n"), "master:1: sharedsecret: found ");
   CHECK(error_of("sharedsecret: 123456\n").find("123456") == std::string::npos);
   check_message(error_of("sharedsecret: sdb://vault/secret\n"), "master:1: sharedsecret: found ", {"sdb://"});
+  check_message(error_of("cachedir: sdb://a/b\n"), "master:1: cachedir: found \"sdb://a/b\"");
 }
 
-TEST_CASE("a secret in a file that every user may read is a warning, and no message shows it") {
+TEST_CASE("a secret in a readable file, and a publisher_acl_blacklist, are warnings without the secret") {
   const ConfigDir dir("timeout: 7\nsharedsecret: hunter2\n");
   const auto warnings_with = [&](mode_t mode) {
     REQUIRE(::chmod((dir / "master").c_str(), mode) == 0);
     std::string all;
-    const auto settings = dir.load();
-    REQUIRE(settings);
-    for (const std::string& warning : settings->warnings) all += dir.without_dir(warning) + "\n";
+    const auto settings = *dir.load();
+    for (const std::string& warning : settings.warnings) all += dir.without_dir(warning) + "\n";
     return all;
   };
   CHECK(warnings_with(0640) == "");
   check_message(warnings_with(0644), "master:2: sharedsecret: found mode 0644");
   CHECK(warnings_with(0644).find("hunter2") == std::string::npos);
-}
-
-TEST_CASE("a sdb:// reference is a mistake") {
-  check_message(error_of("cachedir: sdb://a/b\n"), "master:1: cachedir: found \"sdb://a/b\"");
-}
-
-TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
   check_message(warning_of("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n"),
                 "master:3: publisher_acl_blacklist: this key has no effect");
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());

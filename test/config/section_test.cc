@@ -33,12 +33,7 @@ TEST_CASE("an empty file, and an empty section, give the defaults") {
     CHECK(restart_keys(settings_of(section), settings).empty());
 }
 
-TEST_CASE("a section that is not a map is a mistake") {
-  CHECK(error_of("timeout: 5\nrest_fcgi: [a]\n") == "master:2: rest_fcgi: found a list, expected a map");
-  CHECK(mistake("embedded: 5") == "embedded: found 5, expected a map");
-}
-
-TEST_CASE("every key of the socket is read") {
+TEST_CASE("every key of the socket is read, and its mode is octal, however it is written") {
   CHECK(with("listen: unix:/run/rest_fcgi.sock").gateway.listen == "unix:/run/rest_fcgi.sock");
   CHECK(with("listen: tcp:127.0.0.1:9000").gateway.listen == "tcp:127.0.0.1:9000");
   CHECK(with("listen: 'tcp:[::1]:9000'").gateway.listen == "tcp:[::1]:9000");
@@ -46,9 +41,6 @@ TEST_CASE("every key of the socket is read") {
   CHECK(with("socket_owner: www-data").gateway.socket_owner == "www-data");
   CHECK(with("socket_group: www-data").gateway.socket_group == "www-data");
   CHECK(with("allow_remote: yes").gateway.allow_remote);
-}
-
-TEST_CASE("a socket's mode is octal, however it is written") {
   for (const char* text : {"0640", "640", "'0640'", "\"640\"", "0o640"}) {
     CAPTURE(text);
     CHECK(with(std::string("socket_mode: ") + text).gateway.socket_mode == 0640);
@@ -56,7 +48,7 @@ TEST_CASE("a socket's mode is octal, however it is written") {
   CHECK(with("socket_mode: '000'").gateway.socket_mode == 0);
 }
 
-TEST_CASE("every limit of the gateway is read") {
+TEST_CASE("every limit of the gateway is read, and bytes may be written with K, M or G") {
   const gateway::Options options =
       with(
           "{min_threads: 2, max_threads: 3, max_waiting: 0, max_request_body_size: 4096, receive_timeout: "
@@ -71,9 +63,6 @@ TEST_CASE("every limit of the gateway is read") {
   CHECK(options.max_body_bytes == 1024);
   CHECK(options.idle_thread_timeout == milliseconds(3000));
   CHECK(options.shutdown_timeout == milliseconds(0));
-}
-
-TEST_CASE("bytes may be written with K, M or G") {
   const auto body = [](const char* text) {
     return with(std::string("max_request_body_size: ") + text).gateway.max_request_body_size;
   };
@@ -83,14 +72,7 @@ TEST_CASE("bytes may be written with K, M or G") {
   CHECK(body("1G") == 1073741824);
 }
 
-TEST_CASE("every limit of a request is read") {
-  const Settings settings = with("{max_chunks: 5, request_timeout: 0.5, max_reply_bytes: 64K}");
-  CHECK(settings.netapi.lowstate.max_chunks == 5);
-  CHECK(settings.client.request_timeout == milliseconds(500));
-  CHECK(settings.client.max_reply_bytes == 65536);
-}
-
-TEST_CASE("every key of logs is read") {
+TEST_CASE("every key of logs is read; rest_fcgi: log_level replaces Salt's, and --log-level replaces both") {
   const Settings settings =
       with("{log_level: debug, log_file: /var/log/a, audit_log: /var/log/b, audit_format: json}");
   CHECK(settings.log.level == log::Level::debug);
@@ -99,19 +81,15 @@ TEST_CASE("every key of logs is read") {
   CHECK(settings.netapi.audit_as_json);
   CHECK_FALSE(with("audit_format: text").netapi.audit_as_json);
   CHECK(with("log_level: WARNING").log.level == log::Level::warning);
-}
-
-TEST_CASE("rest_fcgi: log_level replaces Salt's, and --log-level replaces both") {
   CHECK(settings_of("log_level: debug\n").log.level == log::Level::debug);
   CHECK(settings_of("log_level: debug\nrest_fcgi: {log_level: error}\n").log.level == log::Level::error);
   const ConfigDir dir("rest_fcgi: {log_level: error, listen: 'unix:/a'}\n");
   CommandLine command_line = dir.command_line();
   command_line.log_level = log::Level::info;
   command_line.listen = "unix:/b";
-  const auto settings = load(command_line);
-  REQUIRE(settings);
-  CHECK(settings->log.level == log::Level::info);
-  CHECK(settings->gateway.listen == "unix:/b");
+  const auto both = *load(command_line);
+  CHECK(both.log.level == log::Level::info);
+  CHECK(both.gateway.listen == "unix:/b");
 }
 
 TEST_CASE("file_root is an absolute path that overlaps no trusted folder") {
@@ -136,11 +114,14 @@ TEST_CASE("file_root is an absolute path that overlaps no trusted folder") {
 TEST_CASE("every other key is read") {
   const Settings settings = with(
       "{engine: embedded, auth_cache_ttl: 0, allow_auto_eauth: true, jobs_bytes_kept: 1M,\n"
-      "   etcd_outbox_bytes: 2M,\n"
+      "   etcd_outbox_bytes: 2M, max_chunks: 5, request_timeout: 0.5, max_reply_bytes: 64K,\n"
       "   embedded: {max_workers: 7, max_queued: 0}}");
   CHECK(settings.engine == Engine::embedded);
   CHECK(settings.auth.auth_cache_ttl == std::chrono::seconds(0));
   CHECK(settings.auth.allow_auto_eauth);
+  CHECK(settings.netapi.lowstate.max_chunks == 5);
+  CHECK(settings.client.request_timeout == milliseconds(500));
+  CHECK(settings.client.max_reply_bytes == 65536);
   CHECK(settings.returner.max_bytes == 1048576);
   CHECK(settings.returner.etcd.outbox_bytes == 2097152);
   CHECK(settings.embedded.max_workers == 7);
@@ -177,9 +158,6 @@ TEST_CASE("a value of the wrong type or out of range is a mistake with its key a
   check("socket_mode", {"rw", "'0888'", "01777", "'66'", "1.5", "''", "[a]"});
   check_message(mistake("embedded: {max_workers: 0}"), "embedded: max_workers: found 0");
   check_message(mistake("embedded: {max_queued: -1}"), "embedded: max_queued: found -1");
-}
-
-TEST_CASE("min_threads beyond max_threads is a mistake, and its default follows max_threads") {
   const std::string text = mistake("{min_threads: 9, max_threads: 8}");
   CHECK(text.starts_with("min_threads: found 9, "));
   CHECK(text.ends_with("max_threads, 8"));
@@ -201,15 +179,14 @@ TEST_CASE("salt_ssh names salt-ssh and the program that starts it") {
   check_message(mistake("salt_ssh: {roster: x}"), "salt_ssh: \"roster\": unknown key");
 }
 
-TEST_CASE("an unknown key is a mistake that names similar keys") {
+TEST_CASE("a section that is not a map, and an unknown key, are mistakes of one line") {
   CHECK(mistake("max_thread: 4") == "\"max_thread\": unknown key, did you mean max_threads?");
   CHECK(mistake("recieve_timeout: 4") == "\"recieve_timeout\": unknown key, did you mean receive_timeout?");
   CHECK(mistake("embedded: {minion: [a]}") == "embedded: \"minion\": unknown key, did you mean minions?");
   CHECK(mistake("embedded: {zebra: [a]}") == "embedded: \"zebra\": unknown key");
-}
-
-TEST_CASE("a line feed in a key does not make a second line") {
   CHECK(mistake("\"a\\nb\": 4").find('\n') == std::string::npos);
+  CHECK(error_of("timeout: 5\nrest_fcgi: [a]\n") == "master:2: rest_fcgi: found a list, expected a map");
+  CHECK(mistake("embedded: 5") == "embedded: found 5, expected a map");
 }
 
 }  // namespace

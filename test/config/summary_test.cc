@@ -6,16 +6,17 @@
 
 #include <doctest/doctest.h>
 
+#include "config/reader.h"
 #include "config_dir.h"
+#include "rest_fcgi/config/config.h"
 
 namespace rest_fcgi::config {
 namespace {
 
 std::string shown(const std::string& master) {
   const ConfigDir dir(master);
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  return dir.without_dir(summary(*settings, dir.command_line()));
+  const auto settings = *dir.load();
+  return dir.without_dir(summary(settings, dir.command_line()));
 }
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -45,7 +46,7 @@ TEST_CASE("the summary of an empty configuration names the keys to set") {
   check_line(text, "audit", {"text to the log"});
 }
 
-TEST_CASE("the summary lists the enabled features") {
+TEST_CASE("the summary lists the enabled features, and says where in etcd tokens and jobs are") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"
       "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, ldap: {x: []}}\n"
@@ -59,13 +60,10 @@ TEST_CASE("the summary lists the enabled features") {
   CHECK(has_line(text, "log:      debug to /var/log/a"));
   CHECK(has_line(text, "audit:    json to /var/log/b"));
   CHECK(has_line(text, "warning:  master: include: \"none.conf\" matches no file"));
-}
-
-TEST_CASE("the summary says where in etcd tokens and jobs are") {
-  const std::string text =
+  const std::string in_etcd =
       shown("eauth_tokens: etcd\nmaster_job_cache: etcd\netcd.ttl: 60\netcd.host: [e1, e2]\n");
-  check_line(text, "tokens", {"etcd at http://e1:2379, http://e2:2379", "/salt/tokens", "43200 seconds"});
-  check_line(text, "jobs", {"etcd at http://e1:2379, http://e2:2379", "/salt/return", "60 seconds"});
+  check_line(in_etcd, "tokens", {"etcd at http://e1:2379, http://e2:2379", "/salt/tokens", "43200 seconds"});
+  check_line(in_etcd, "jobs", {"etcd at http://e1:2379, http://e2:2379", "/salt/return", "60 seconds"});
 }
 
 TEST_CASE("the summary notes valid settings that are often not meant") {
@@ -110,8 +108,7 @@ TEST_CASE("the summary says which module is served where") {
              {"rest_tornado"});
 }
 
-TEST_CASE(
-    "the summary says for each port which web servers are believed, and which certificates clients need") {
+TEST_CASE("the summary names trusted web servers and required client certificates of each port") {
   const auto on = [](std::string_view own, std::string_view port) {
     return shown("rest_fcgi: {netapi: [rest_cherrypy]" + std::string(own) +
                  "}\nrest_cherrypy: {port: 8000, " + std::string(port) + "}\n");
@@ -144,6 +141,17 @@ TEST_CASE("keys that take effect at start only are found where they differ") {
                               "rest_fcgi: socket_mode", "rest_fcgi: max_threads", "rest_fcgi: min_threads",
                               "rest_fcgi: receive_timeout", "rest_fcgi: jobs_bytes_kept",
                               "rest_fcgi: trusted_proxies", "rest_fcgi: embedded: max_workers"});
+}
+
+TEST_CASE("idle_rule_line suggests the most similar name") {
+  const auto line = [](const std::string& text) {
+    return idle_rule_line("master:3: alice", text, "no such function",
+                          {"test.ping", "test.*", "grains.items"});
+  };
+  const std::string beginning = "note:     master:3: alice: ";
+  CHECK(line("test.pnig") == beginning + "\"test.pnig\": no such function; did you mean 'test.ping'?\n");
+  CHECK(line("tset.*") == beginning + "\"tset.*\": no such function; did you mean 'test.*'?\n");
+  CHECK(line("pkg.install") == beginning + "\"pkg.install\": no such function\n");
 }
 
 }  // namespace
