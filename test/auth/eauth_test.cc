@@ -29,10 +29,9 @@ Options with(std::vector<std::string> eauths) {
 }
 
 std::vector<std::string> names(const Options& options) {
-  const auto eauths = make_eauths(options, limiter());
-  REQUIRE(eauths);
+  const auto eauths = *make_eauths(options, limiter());
   std::vector<std::string> names;
-  for (const Eauth& eauth : *eauths) names.push_back(eauth.name);
+  for (const Eauth& eauth : eauths) names.push_back(eauth.name);
   return names;
 }
 
@@ -43,17 +42,15 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 std::string entry(const Settings& settings, std::string_view line) {
   Settings all = settings;
   all.emplace_back("filename", "/users");
-  const auto read = read_file_settings(all);
-  REQUIRE(read);
-  const auto found = read->layout.read(line);
+  const auto read = *read_file_settings(all);
+  const auto found = read.layout.read(line);
   return found ? std::string(found->username) + "=" + std::string(found->stored) : "none";
 }
 
 std::string settings_mistake(const Settings& settings) {
-  const auto read = read_file_settings(settings);
-  REQUIRE_FALSE(read);
-  CHECK(read.error().kind == ErrorKind::configuration);
-  return read.error().message;
+  const Error error = read_file_settings(settings).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  return error.message;
 }
 
 using test::CapturedLog;
@@ -66,51 +63,37 @@ Eauth make(std::vector<std::pair<std::string, std::string>> settings) {
 }
 
 bool verify(const Eauth& eauth, std::string_view username, std::string_view password) {
-  const auto good = eauth.verify({username, SecretView(password), {}});
-  REQUIRE(good);
-  CHECK(good->groups.empty());
-  return good->good;
+  const auto good = *eauth.verify({username, SecretView(password), {}});
+  CHECK(good.groups.empty());
+  return good.good;
 }
 
 }  // namespace
 
-TEST_CASE("the shared secret is the password of all users") {
-  const auto eauth = make_sharedsecret_eauth(Secret("OIUHF_CHANGE_THIS_12h88"));
-  REQUIRE(eauth);
-  CHECK(verify(*eauth, "fred", "OIUHF_CHANGE_THIS_12h88"));
-  CHECK_FALSE(verify(*eauth, "fred", "OIUHF_CHANGE_THIS_12h8"));
-  CHECK_FALSE(verify(*eauth, "fred", "OIUHF_CHANGE_THIS_12h888"));
-  CHECK_FALSE(verify(*eauth, "fred", "oiuhf_change_this_12h88"));
-  CHECK_FALSE(verify(*eauth, "fred", ""));
-}
-
-TEST_CASE("sharedsecret without a secret is a configuration error") {
+TEST_CASE("the shared secret, which has to be set, is the password of all users") {
+  const auto eauth = *make_sharedsecret_eauth(Secret("OIUHF_CHANGE_THIS_12h88"));
+  CHECK(verify(eauth, "fred", "OIUHF_CHANGE_THIS_12h88"));
+  for (const char* wrong :
+       {"OIUHF_CHANGE_THIS_12h8", "OIUHF_CHANGE_THIS_12h888", "oiuhf_change_this_12h88", ""})
+    CHECK_FALSE(verify(eauth, "fred", wrong));
   const auto eauths = make_eauths(with({"sharedsecret"}), limiter());
-  REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
   CHECK(eauths.error().message.find("`sharedsecret`") != std::string::npos);
 }
 
-TEST_CASE("auto is enabled only by its setting, and else the log names the setting") {
+TEST_CASE("make_eauths enables the known back ends, auto only by its setting, and logs the others") {
   const test::CapturedLog log;
-  Options options = with({"auto"});
-  CHECK(names(options).empty());
-  CHECK(log.has("`rest_fcgi: allow_auto_eauth: true`"));
-  options.allow_auto_eauth = true;
-  CHECK(names(options) == std::vector<std::string>{"auto"});
-}
-
-TEST_CASE("make_eauths enables the known back ends, and logs the others") {
-  const test::CapturedLog log;
-  Options options = with({"django", "sharedsecret", "ldap"});
+  Options options = with({"django", "sharedsecret", "ldap", "auto"});
   options.sharedsecret = Secret("sesame");
   CHECK(names(options) == std::vector<std::string>{"sharedsecret"});
   CHECK(log.has("external_auth: django: not enabled"));
   CHECK(log.has("external_auth: ldap: not enabled"));
-  CHECK(names(with({})).empty());
+  CHECK(log.has("`rest_fcgi: allow_auto_eauth: true`"));
+  options.allow_auto_eauth = true;
+  CHECK(names(options) == std::vector<std::string>{"sharedsecret", "auto"});
 }
 
-TEST_CASE("the fields of a line are found as in Salt") {
+TEST_CASE("the fields of a line are found as in Salt, also in Apache's files") {
   CHECK(entry({}, "dean:goneFishing") == "dean=goneFishing");
   CHECK(entry({}, "  dean:gone Fishing \r\n") == "dean=gone Fishing");
   CHECK(entry({}, "dean:gone:Fishing") == "dean=gone");
@@ -124,9 +107,6 @@ TEST_CASE("the fields of a line are found as in Salt") {
   CHECK(entry({{"field_separator", "::"}, {"username_field", "2"}, {"password_field", "1"}}, "a:b::c") ==
         "c=a:b");
   CHECK(entry({{"realm", "ignored"}}, "dean:x") == "dean=x");
-}
-
-TEST_CASE("Apache's files have a layout of their own, and comments") {
   const Settings htpasswd = {{"filetype", "htpasswd"}, {"username_field", "2"}};
   CHECK(entry(htpasswd, "fred:{SHA}x=") == "fred={SHA}x=");
   CHECK(entry(htpasswd, "#fred:{SHA}x=") == "none");
@@ -156,13 +136,14 @@ TEST_CASE("a wrong setting is a configuration error with its name and its value"
   CHECK(settings_mistake({filename, {"hash", "md5"}}).find("^hash: unknown setting") != std::string::npos);
 }
 
-TEST_CASE("a text file has users with plain passwords") {
+TEST_CASE("a text file has users with plain passwords, and of two entries for one user the first counts") {
   const TempDir dir;
   const auto eauth =
-      make({{"filename", dir.write("users", "dean:goneFishing\n\nbad line\ngene:OceanMan\n")}});
+      make({{"filename", dir.write("users", "dean:goneFishing\n\nbad line\ngene:OceanMan\ngene:new\n")}});
   CHECK(eauth.name == "file");
   CHECK(verify(eauth, "dean", "goneFishing"));
   CHECK(verify(eauth, "gene", "OceanMan"));
+  CHECK_FALSE(verify(eauth, "gene", "new"));
   CHECK_FALSE(verify(eauth, "dean", "OceanMan"));
   CHECK_FALSE(verify(eauth, "trey", "goneFishing"));
   CHECK_FALSE(verify(eauth, "Dean", "goneFishing"));
@@ -184,13 +165,6 @@ TEST_CASE("hashed, htpasswd and htdigest files have users") {
                "sesame"));
   CHECK_FALSE(
       verify(make({{"filename", htdigest}, {"filetype", "htdigest"}, {"realm", "X"}}), "fred", "sesame"));
-}
-
-TEST_CASE("of two entries for one user the first counts") {
-  const TempDir dir;
-  const auto eauth = make({{"filename", dir.write("users", "fred:old\nfred:new\n")}});
-  CHECK(verify(eauth, "fred", "old"));
-  CHECK_FALSE(verify(eauth, "fred", "new"));
 }
 
 TEST_CASE("an unknown user costs the hash of a user, always the same one, and is refused") {
@@ -247,10 +221,9 @@ TEST_CASE("a file that other users may change is an error at the start, and fail
   const auto eauth = make({{"filename", path}});
   std::filesystem::permissions(path, std::filesystem::perms(0660));
   const std::string cause = path + " has mode 0660,";
-  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, limiter());
-  REQUIRE_FALSE(made);
-  CHECK(made.error().kind == ErrorKind::configuration);
-  CHECK(made.error().message.starts_with("external_auth: file: ^filename: " + cause));
+  const Error error = make_file_eauth({"file", {{"filename", path}}, {}}, limiter()).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  CHECK(error.message.starts_with("external_auth: file: ^filename: " + cause));
   const CapturedLog log;
   CHECK(eauth.verify({"fred", SecretView("sesame"), {}}).error().kind == ErrorKind::internal);
   CHECK(log.has(cause));
@@ -261,15 +234,12 @@ TEST_CASE("a file that other users may change is an error at the start, and fail
 TEST_CASE("a password whose turn does not come in time is not checked") {
   const TempDir dir;
   const auto one = std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits{.at_once = 1});
-  const auto eauth = make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
-  REQUIRE(eauth);
+  const auto eauth = *make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
   const auto pass = one->enter("", SteadyTime::max());
-  const auto late = eauth->verify({"fred", SecretView("sesame"), {}, SteadyTime()});
-  REQUIRE_FALSE(late);
-  CHECK(late.error().kind == ErrorKind::timeout);
+  CHECK(eauth.verify({"fred", SecretView("sesame"), {}, SteadyTime()}).error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("an unreadable file is logged at the start, and fails logins until it is readable") {
+TEST_CASE("an unreadable or too large file is logged at the start, and fails logins until it is readable") {
   const CapturedLog log;
   const TempDir dir;
   const auto eauth = make({{"filename", dir / "missing"}});
@@ -277,21 +247,14 @@ TEST_CASE("an unreadable file is logged at the start, and fails logins until it 
   REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
   static_cast<void>(make({{"filename", dir / "pipe"}}));
   CHECK(log.has("pipe is not a regular file"));
-  const auto refused = eauth.verify({"fred", SecretView("sesame"), {}});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::internal);
-  CHECK(refused.error().message == "The eauth back end failed; the log has the cause.");
+  const Error refused = eauth.verify({"fred", SecretView("sesame"), {}}).error();
+  CHECK(refused.kind == ErrorKind::internal);
+  CHECK(refused.message == "The eauth back end failed; the log has the cause.");
+  std::filesystem::resize_file(dir.write("missing", "fred:sesame\n"), (16 << 20) + 1);
+  CHECK_FALSE(eauth.verify({"fred", SecretView("sesame"), {}}));
+  CHECK(log.has("is larger than 16777216 bytes"));
   dir.write("missing", "fred:sesame\n");
   CHECK(verify(eauth, "fred", "sesame"));
-}
-
-TEST_CASE("a file of more than 16 MiB is not read") {
-  const CapturedLog log;
-  const TempDir dir;
-  const std::string path = dir.write("users", "fred:sesame\n");
-  std::filesystem::resize_file(path, (16 << 20) + 1);
-  CHECK_FALSE(make({{"filename", path}}).verify({"fred", SecretView("sesame"), {}}));
-  CHECK(log.has("is larger than 16777216 bytes"));
 }
 
 }  // namespace rest_fcgi::auth

@@ -11,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,15 +22,76 @@
 #include "../support/captured_log.h"
 #include "../support/child.h"
 #include "../support/eventually.h"
-#include "pam_fixture.h"
+#include "../support/temp_dir.h"
+#include "auth/eauth.h"
+#include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/files.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
-using LoginResult = PamFixture::LoginResult;
 using std::chrono::milliseconds;
+
+/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec gives a script the password
+/// on standard input, and the user name in the variable PAM_USER. Not synchronized.
+class PamFixture {
+ public:
+  /// Creates scripts that accept the password `sesame` of any user and refuse the account `expired`.
+  PamFixture() {
+    script("auth", "read -r word; test \"$word\" = sesame");
+    script("account", "test \"$PAM_USER\" != expired");
+    const std::string yes_or_no = " requisite pam_deny.so\n";
+    dir.write("stack/private", "auth [success=1 default=ignore] pam_exec.so quiet expose_authtok " +
+                                   dir / "auth" + "\nauth" + yes_or_no + "auth required pam_permit.so\n" +
+                                   "account [success=1 default=ignore] pam_exec.so quiet " + dir / "account" +
+                                   "\naccount" + yes_or_no + "account required pam_permit.so\n");
+    options.service = "private";
+    options.helper = script("helper", "exec " + program() + " --confdir " + dir / "stack");
+  }
+
+  static std::string program() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "rest_fcgi_pam";
+  }
+
+  std::string script(std::string_view name, std::string_view commands) const {
+    const std::string path = dir.write(name, "#!/bin/sh\n" + std::string(commands) + "\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+
+  void start() {
+    auto made = make_pam_eauth(options);
+    REQUIRE(made);
+    eauth = *std::move(made);
+  }
+
+  enum class LoginResult { yes, no, internal, unavailable };
+  LoginResult login(std::string_view username, std::string_view password,
+                    std::string_view remote = "192.0.2.7") {
+    if (!eauth) start();
+    const auto verdict = eauth->verify({username, SecretView(password), remote});
+    if (verdict) {
+      groups = verdict->groups;
+      keep = verdict->keep;
+      return verdict->good ? LoginResult::yes : LoginResult::no;
+    }
+    CHECK(verdict.error().message == "The eauth back end failed; the log has the cause.");
+    return verdict.error().kind == ErrorKind::unavailable ? LoginResult::unavailable : LoginResult::internal;
+  }
+
+  struct Dir : test::TempDir {
+    Dir() { std::filesystem::create_directory(path() / "stack"); }
+  };
+
+  const Dir dir;
+  PamOptions options;
+  std::optional<Eauth> eauth;
+  std::vector<std::string> groups;
+  std::chrono::seconds keep{0};
+};
+
+using LoginResult = PamFixture::LoginResult;
 
 bool is_running(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
@@ -39,19 +102,13 @@ bool is_running(int process) {
 
 constexpr const char* kSocketActivate = "/usr/bin/systemd-socket-activate";
 
-}  // namespace
-
-TEST_CASE("PAM decides which password is good") {
+TEST_CASE("PAM decides which password is good, and may refuse an account in spite of it") {
+  const test::CapturedLog log;
   PamFixture pam;
   CHECK(pam.login("fred", "sesame") == LoginResult::yes);
   CHECK(pam.login("fred", "Sesame") == LoginResult::no);
   CHECK(pam.login("fred", "") == LoginResult::no);
   CHECK(pam.login("ann", "sesame") == LoginResult::yes);
-}
-
-TEST_CASE("an account that PAM refuses is refused in spite of its good password") {
-  const test::CapturedLog log;
-  PamFixture pam;
   CHECK(pam.login("expired", "sesame") == LoginResult::no);
   CHECK(log.has("external_auth: pam: service private: account: "));
 }
@@ -105,22 +162,28 @@ TEST_CASE("the output of modules does not disturb the protocol") {
   CHECK(pam.login("fred", "sesame") == LoginResult::yes);
 }
 
-TEST_CASE("a failure of PAM is an error with its cause in the log") {
+TEST_CASE("a failure of PAM, and a malformed answer of the helper, are errors with their cause in the log") {
   const test::CapturedLog log;
   PamFixture pam;
   pam.dir.write("stack/private", "auth required pam_nosuch.so\naccount required pam_nosuch.so\n");
   CHECK(pam.login("fred", "sesame") == LoginResult::internal);
   CHECK(log.has("external_auth: pam: service private: authentication: "));
   CHECK_FALSE(log.has("sesame"));
+  PamFixture malformed;
+  malformed.script("helper", "printf '\\377\\377\\377\\377'; cat > /dev/null");
+  CHECK(malformed.login("fred", "sesame") == LoginResult::internal);
+  CHECK(log.has("the helper's answer is too long"));
+  malformed.script("helper", "printf '\\0\\0\\0\\1x'; cat > /dev/null");
+  CHECK(malformed.login("fred", "sesame") == LoginResult::internal);
+  CHECK(log.has("the helper's answer is malformed"));
 }
 
 TEST_CASE("a failure after PAM was asked counts as a guess, one before does not") {
   const auto error_of = [](PamFixture& pam) {
     pam.start();
-    const auto verdict = pam.eauth->verify({"fred", SecretView("sesame"), "192.0.2.7"});
-    REQUIRE_FALSE(verdict);
-    CHECK(verdict.error().kind == ErrorKind::unavailable);
-    return verdict.error();
+    const Error error = pam.eauth->verify({"fred", SecretView("sesame"), "192.0.2.7"}).error();
+    CHECK(error.kind == ErrorKind::unavailable);
+    return error;
   };
   PamFixture away;
   away.dir.write("stack/private", "auth [default=die] pam_debug.so auth=authinfo_unavail\n");
@@ -153,11 +216,9 @@ TEST_CASE("a helper that cannot be started is logged at the start, and fails all
 TEST_CASE("a service that is not a file name is a configuration error") {
   PamFixture pam;
   pam.options.service = "../login";
-  const auto made = make_pam_eauth(pam.options);
-  REQUIRE_FALSE(made);
-  CHECK(made.error().kind == ErrorKind::configuration);
-  CHECK(made.error().message ==
-        "auth.pam.service: found \"../login\", expected the name of a file in /etc/pam.d");
+  const Error error = make_pam_eauth(pam.options).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  CHECK(error.message.starts_with("auth.pam.service: found \"../login\""));
 }
 
 TEST_CASE("a helper that ended is replaced") {
@@ -205,17 +266,6 @@ TEST_CASE("a module that hangs is killed after the timeout, and delays no other 
   CHECK(pam.login("ann", "sesame") == LoginResult::yes);
 }
 
-TEST_CASE("a malformed answer is an internal error") {
-  const test::CapturedLog log;
-  PamFixture pam;
-  pam.script("helper", "printf '\\377\\377\\377\\377'; cat > /dev/null");
-  CHECK(pam.login("fred", "sesame") == LoginResult::internal);
-  CHECK(log.has("the helper's answer is too long"));
-  pam.script("helper", "printf '\\0\\0\\0\\1x'; cat > /dev/null");
-  CHECK(pam.login("fred", "sesame") == LoginResult::internal);
-  CHECK(log.has("the helper's answer is malformed"));
-}
-
 TEST_CASE("logins beyond the helpers wait, and logins beyond max_waiting are refused") {
   PamFixture pam;
   pam.script("auth", "exec sleep 100");
@@ -250,10 +300,9 @@ TEST_CASE("a login waits for its turn until its deadline, which is not a guess")
   std::thread hanging([&] { CHECK_FALSE(pam.eauth->verify({"fred", SecretView("slow"), "192.0.2.7"})); });
   while (!std::filesystem::exists(pam.dir / "asked")) std::this_thread::sleep_for(milliseconds(5));
   const SteadyTime deadline = std::chrono::steady_clock::now() + milliseconds(50);
-  const auto verdict = pam.eauth->verify({"ann", SecretView("sesame"), "192.0.2.8", deadline});
-  REQUIRE_FALSE(verdict);
-  CHECK(verdict.error().kind == ErrorKind::timeout);
-  CHECK_FALSE(verdict.error().counts_as_guess);
+  const Error error = pam.eauth->verify({"ann", SecretView("sesame"), "192.0.2.8", deadline}).error();
+  CHECK(error.kind == ErrorKind::timeout);
+  CHECK_FALSE(error.counts_as_guess);
   hanging.join();
 }
 
@@ -379,4 +428,5 @@ TEST_CASE("a missing socket, or one of another user, gets no password") {
   CHECK(log.has("sock belongs neither to root nor to this process's user"));
 }
 
+}  // namespace
 }  // namespace rest_fcgi::auth

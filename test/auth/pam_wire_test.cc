@@ -27,7 +27,7 @@ TEST_CASE("a truncated or longer body is refused") {
     CHECK_FALSE(read_answer(body_of(answer).substr(0, size)));
 }
 
-TEST_CASE("another version and unknown codes are refused") {
+TEST_CASE("another version, unknown codes and too long texts are refused") {
   std::string body(body_of(to_frame({Ask::verify, "login"})));
   for (const auto& [place, value] : {std::pair{0, '\2'}, std::pair{1, '\0'}, std::pair{1, '\3'}}) {
     std::string wrong = body;
@@ -37,9 +37,6 @@ TEST_CASE("another version and unknown codes are refused") {
   CHECK_FALSE(read_answer(std::string("\1\0\0\0", 4)));
   CHECK_FALSE(read_answer(std::string("\1\6\0\0", 4)));
   CHECK_FALSE(read_answer(std::string("\2\1\0\0", 4)));
-}
-
-TEST_CASE("a text that is too long makes no frame, and a header with a longer body is refused") {
   const std::string text(kMaxField + 1, 'x');
   CHECK(to_frame({Ask::verify, "login", "fred", SecretView(text)}).empty());
   CHECK(to_frame(Answer{Outcome::good, "", std::vector<std::string>(100, text)}).empty());
@@ -48,28 +45,21 @@ TEST_CASE("a text that is too long makes no frame, and a header with a longer bo
   CHECK_FALSE(body_size("\1\1"));
 }
 
-TEST_CASE("names with a special meaning to modules are not user names") {
-  for (const char* name : {"fred", "fred.smith", "DOM\\fred", "fred@example.org",
-                           "fr\xc3\xa9"
-                           "d",
-                           "_x", "a b"}) {
+TEST_CASE("names with a special meaning to modules are not user names, and a service is a plain file name") {
+  using Names = std::vector<std::string>;
+  for (const std::string& name :
+       Names{"fred", "fred.smith", "DOM\\fred", "fred@example.org", "fr\u00e9d", "_x", "a b"}) {
     CAPTURE(name);
     CHECK(is_username(name));
   }
-  for (const std::string& name :
-       std::vector<std::string>{"", "-x", "+x", "~x", " x", ".", "..", "a/b", "a:b", "a,b", "a\nb", "a\x7f",
-                                std::string("a\0b", 3), std::string(257, 'x')}) {
+  for (const std::string& name : Names{"", "-x", "+x", "~x", " x", ".", "..", "a/b", "a:b", "a,b", "a\nb",
+                                       "a\x7f", std::string("a\0b", 3), std::string(257, 'x')}) {
     CAPTURE(name);
     CHECK_FALSE(is_username(name));
   }
-}
-
-TEST_CASE("a service is a plain file name") {
   for (const char* name : {"login", "common-auth", "a.b_c"}) CHECK(is_service(name));
-  for (const std::string& name :
-       std::vector<std::string>{"", ".x", "-x", "a/b", "a b", "../login", std::string(65, 'x')}) {
+  for (const std::string& name : Names{"", ".x", "-x", "a/b", "a b", "../login", std::string(65, 'x')})
     CHECK_FALSE(is_service(name));
-  }
 }
 
 }  // namespace rest_fcgi::auth::pam

@@ -36,9 +36,8 @@ struct Hosts {
   }
 
   std::vector<etcd::KeyValue> stored() {
-    const auto found = client->range({.key = "/", .range_end = "0"}, later());
-    REQUIRE(found);
-    return found->kvs;
+    const auto found = *client->range({.key = "/", .range_end = "0"}, later());
+    return found.kvs;
   }
 
   std::size_t leases() {
@@ -62,17 +61,16 @@ struct Hosts {
 TEST_CASE("a token that one host stored in etcd is valid on another, until one of them revokes it") {
   if (test::no_etcd()) return;
   Hosts hosts;
-  const auto token = hosts.here->add("fred", "file", {"ops"});
-  REQUIRE(token);
-  const auto record = hosts.there->find(*token);
+  const auto token = *hosts.here->add("fred", "file", {"ops"});
+  const auto record = hosts.there->find(token);
   REQUIRE(record);
   CHECK(record->name == "fred");
   CHECK(record->eauth == "file");
   CHECK(record->groups == std::vector<std::string>{"ops"});
 
-  REQUIRE(hosts.there->revoke(*token));
-  CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->revoke(*token));
+  REQUIRE(hosts.there->revoke(token));
+  CHECK(hosts.here->find(token).error().kind == ErrorKind::authentication);
+  CHECK(hosts.there->revoke(token));
   CHECK(hosts.leases() == 0);
 }
 
@@ -99,29 +97,25 @@ TEST_CASE("all tokens of a user in etcd can be revoked, however many there are")
 TEST_CASE("etcd has only hashes of tokens, with leases") {
   if (test::no_etcd()) return;
   Hosts hosts;
-  const auto token = hosts.here->add("fred", "file", {});
-  REQUIRE(token);
+  const auto token = *hosts.here->add("fred", "file", {});
   const auto stored = hosts.stored();
   REQUIRE(stored.size() == 1);
   CHECK(stored[0].key.starts_with("/salt/tokens/"));
   CHECK(stored[0].key.size() == std::string("/salt/tokens/").size() + 64);
-  CHECK((stored[0].key + stored[0].value).find(token->reveal().text) == std::string::npos);
+  CHECK((stored[0].key + stored[0].value).find(token.reveal().text) == std::string::npos);
   const std::string lease = R"({"ID":")" + std::to_string(stored[0].lease) + "\"}";
   const std::string granted = R"("grantedTTL":")" + std::to_string(60) + '"';
   CHECK(hosts.etcd.post("/v3/lease/timetolive", lease).find(granted) != std::string::npos);
 
   // The record expires by the manual clock. etcd uses its own clock and keeps the record.
   hosts.clock.advance(seconds(60));
-  const auto expired = hosts.there->find(*token);
-  REQUIRE_FALSE(expired);
-  CHECK(expired.error().kind == ErrorKind::authentication);
+  CHECK(hosts.there->find(token).error().kind == ErrorKind::authentication);
 }
 
 TEST_CASE("a malformed record in etcd is not a token") {
   if (test::no_etcd()) return;
   Hosts hosts;
-  const auto token = hosts.here->add("fred", "file", {});
-  REQUIRE(token);
+  const auto token = *hosts.here->add("fred", "file", {});
   const std::string key = hosts.stored().front().key;
   const char* const others[] = {
       "",
@@ -137,7 +131,7 @@ TEST_CASE("a malformed record in etcd is not a token") {
       R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "file", "groups": [1]})"};
   for (const std::string value : others) {
     REQUIRE(hosts.client->put({.key = key, .value = value}, Hosts::later()));
-    CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
+    CHECK(hosts.here->find(token).error().kind == ErrorKind::authentication);
   }
 }
 
@@ -149,28 +143,25 @@ TEST_CASE("while etcd is away, tokens can be neither checked nor made nor revoke
   options.external_auth.push_back({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}});
   options.tokens_in_etcd = {reach(etcd.urls()), "/salt/tokens"};
   options.login_guard.tries = 0;
-  auto made = Authenticator::make(options, system_clock());
-  REQUIRE(made);
-  Authenticator& authenticator = **made;
+  auto made = *Authenticator::make(options, system_clock());
+  Authenticator& authenticator = *made;
   const auto deadline = system_clock().steady() + seconds(60);
   const Credentials password{.kind = Credentials::Kind::eauth,
                              .eauth = "file",
                              .username = "fred",
                              .password = SecretView("sesame")};
-  const auto fred = authenticator.authenticate(password, deadline);
-  REQUIRE(fred);
-  const auto login = authenticator.make_token(*fred);
-  REQUIRE(login);
+  const auto fred = *authenticator.authenticate(password, deadline);
+  const auto login = *authenticator.make_token(fred);
 
   etcd.kill(0);
   const test::CapturedLog log;
-  const std::string token(login->token.reveal().text);
+  const std::string token(login.token.reveal().text);
   const Credentials credentials{.kind = Credentials::Kind::token, .token = SecretView(token)};
   const std::function<Error()> calls[] = {
       [&] { return authenticator.authenticate(credentials, deadline).error(); },
       [&] { return authenticator.holder(SecretView(token)).error(); },
       [&] { return authenticator.revoke_token(SecretView(token)).error(); },
-      [&] { return authenticator.make_token(login->identity).error(); }};
+      [&] { return authenticator.make_token(login.identity).error(); }};
   // Each call waits some seconds for etcd, so the calls run in parallel.
   std::vector<std::future<Error>> errors;
   for (const auto& call : calls) errors.push_back(std::async(std::launch::async, call));
