@@ -37,9 +37,8 @@ inline Result<void> put(Client& client, std::string key = "/salt/k",
 }
 
 inline std::vector<KeyValue> pairs_below(Client& client, const std::string& prefix) {
-  const auto reply = client.range({.key = prefix, .range_end = prefix_end(prefix)}, in());
-  REQUIRE(reply);
-  return reply->kvs;
+  const auto reply = *client.range({.key = prefix, .range_end = prefix_end(prefix)}, in());
+  return reply.kvs;
 }
 
 template <class Value>

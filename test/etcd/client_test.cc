@@ -2,16 +2,20 @@
 #include "rest_fcgi/etcd/client.h"
 
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "../support/etcd_server.h"
 #include "client_calls.h"
+#include "etcd/transport.h"
 
 namespace rest_fcgi::etcd {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Certificates;
+using test::EtcdCluster;
 
 TEST_CASE("an etcd client with bad options is not made") {
   const auto refused = [](Options options, std::string_view text) {
@@ -23,29 +27,23 @@ TEST_CASE("an etcd client with bad options is not made") {
   CHECK(refused({.endpoints = {"https://h:1"}, .ca = "/none.pem"}, "etcd.ca: /none.pem"));
 }
 
-TEST_CASE("an etcd client stores keys and values of any bytes") {
+TEST_CASE("an etcd client stores keys and values of any bytes, and a deletion returns the earlier pair") {
   if (test::no_etcd()) return;
   const auto client = client_of(options_of(test::shared_etcd()));
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
   REQUIRE(client->put({.key = bytes, .value = bytes}, in()));
-  const Result<RangeReply> found = client->range({.key = bytes}, in());
-  REQUIRE(found);
-  REQUIRE(found->kvs.size() == 1);
-  CHECK(found->kvs[0].key == bytes);
-  CHECK(found->kvs[0].value == bytes);
-  CHECK(found->kvs[0].version == 1);
-  CHECK(found->header.revision == found->kvs[0].mod_revision);
-  CHECK(found->header.cluster_id != 0);
+  const auto found = *client->range({.key = bytes}, in());
+  REQUIRE(found.kvs.size() == 1);
+  CHECK(found.kvs[0].key == bytes);
+  CHECK(found.kvs[0].value == bytes);
+  CHECK(found.kvs[0].version == 1);
+  CHECK(found.header.revision == found.kvs[0].mod_revision);
+  CHECK(found.header.cluster_id != 0);
   CHECK(client->range({.key = "none"}, in())->kvs.empty());
   const std::string large(1000000, '\xfe');
   REQUIRE(client->put({.key = "large", .value = large}, in()));
   CHECK(client->range({.key = "large"}, in())->kvs.at(0).value == large);
-}
-
-TEST_CASE("a deletion returns the earlier pair") {
-  if (test::no_etcd()) return;
-  const auto client = client_of(options_of(test::shared_etcd()));
   REQUIRE(client->put({.key = "foo", .value = ""}, in()));
   CHECK(client->range({.key = "foo"}, in())->kvs.at(0).value.empty());
   REQUIRE(client->put({.key = "foo", .value = "baz"}, in()));
@@ -78,15 +76,13 @@ TEST_CASE("a transaction compares, and runs one of its branches") {
   const TxnRequest create{.compare = {{.key = "new"}},
                           .success = {{PutRequest{"new", "1"}}, {RangeRequest{"new"}}},
                           .failure = {{RangeRequest{"new"}}}};
-  const Result<TxnReply> first = client->txn(create, in());
-  REQUIRE(first);
-  CHECK(first->succeeded);
-  REQUIRE(first->responses.size() == 2);
-  CHECK(first->responses[1].value().kvs.at(0).value == "1");
-  const Result<TxnReply> second = client->txn(create, in());
-  REQUIRE(second);
-  CHECK_FALSE(second->succeeded);
-  CHECK(second->responses.at(0).value().kvs.at(0).value == "1");
+  const auto first = *client->txn(create, in());
+  CHECK(first.succeeded);
+  REQUIRE(first.responses.size() == 2);
+  CHECK(first.responses[1].value().kvs.at(0).value == "1");
+  const auto second = *client->txn(create, in());
+  CHECK_FALSE(second.succeeded);
+  CHECK(second.responses.at(0).value().kvs.at(0).value == "1");
 }
 
 TEST_CASE("a request that etcd refuses fails at once") {
@@ -128,6 +124,86 @@ TEST_CASE("a revoked lease deletes its keys") {
   CHECK(client->lease_revoke(*lease, in()));
   CHECK(client->range({.key = "lk"}, in())->kvs.empty());
   CHECK(kind_of(client->lease_revoke(*lease, in())) == ErrorKind::not_found);
+}
+
+std::unique_ptr<Client> client_as(const EtcdCluster& etcd, std::string name, std::string_view password) {
+  return client_of({.endpoints = etcd.urls(),
+                    .username = std::move(name),
+                    .password = std::make_shared<const Secret>(password)});
+}
+
+TEST_CASE("a user may do only what the role allows, and only with the right password") {
+  if (test::no_etcd()) return;
+  const EtcdCluster etcd({.auth = true});
+  const auto larry = client_as(etcd, "larry", "123pass");
+  CHECK(put(*larry));
+  CHECK(larry->range({.key = "/salt/", .range_end = "/salt0"}, in())->kvs.size() == 1);
+  CHECK(put(*larry, "/other").error().kind == ErrorKind::authorization);
+  CHECK(larry->range({.key = "/salt", .range_end = "/salt0"}, in()).error().kind == ErrorKind::authorization);
+  CHECK(larry->txn({.success = {{PutRequest{"/salt/a", "1"}}, {PutRequest{"/b", "2"}}}}, in()).error().kind ==
+        ErrorKind::authorization);
+  CHECK(larry->range({.key = "/salt/a"}, in())->kvs.empty());
+  const auto lease = *larry->lease_grant(60s, in());
+  CHECK(larry->lease_revoke(lease, in()));
+  CHECK(put(*client_as(etcd, "root", "rootpw"), "/other"));
+  CHECK(put(*client_of({.endpoints = etcd.urls()})).error().kind == ErrorKind::authentication);
+  const auto wrong = client_as(etcd, "larry", "sesame");
+  for (int i = 0; i < 2; ++i) {
+    const Error error = put(*wrong).error();
+    CHECK(error.kind == ErrorKind::authentication);
+    CHECK(error.message.find("sesame") == std::string::npos);
+  }
+  CHECK(put(*client_as(etcd, "nobody", "123pass")).error().kind == ErrorKind::authentication);
+}
+
+Result<void> put_with(Options options, std::chrono::milliseconds time = 60s) {
+  return client_of(std::move(options))->put({.key = "k", .value = "v"}, in(time));
+}
+
+Error error_of_one_try(const std::string& url, Options options) {
+  options.connect_timeout = 60s;
+  options.try_timeout = 60s;
+  return (*Transport::make(std::move(options)))
+      ->exchange({.method = HttpRequest::Method::get, .url = url + "/version"}, in())
+      .error();
+}
+
+TEST_CASE(
+    "CVE-2020-28972 and CVE-2020-35662: only a server whose certificate the configured authority signed for "
+    "its host is trusted") {
+  if (test::no_etcd()) return;
+  const EtcdCluster etcd({.tls = true});
+  const Certificates& files = etcd.certificates();
+  CHECK(put_with({.endpoints = etcd.urls(), .ca = files.ca}));
+  const std::string localhost = "https://localhost:" + std::to_string(etcd.port());
+  CHECK(put_with({.endpoints = {localhost}, .ca = files.ca}));
+  for (const std::string& ca : {files.other_ca, std::string()}) {
+    const Error refused = error_of_one_try(etcd.url(), {.ca = ca});
+    CHECK(refused.kind == ErrorKind::unavailable);
+    CAPTURE(refused.message);
+    CHECK(refused.message.find("certificate") != std::string::npos);
+  }
+  CHECK(put_with({.endpoints = etcd.urls(), .ca = files.other_ca}, 300ms).error().kind ==
+        ErrorKind::unavailable);
+  const Error other =
+      error_of_one_try("https://other.localhost:" + std::to_string(etcd.port()), {.ca = files.ca});
+  CHECK(other.kind == ErrorKind::unavailable);
+  CHECK(other.message.find("no alternative certificate subject name matches") != std::string::npos);
+}
+
+TEST_CASE("a client certificate is shown to a server that asks for it") {
+  if (test::no_etcd()) return;
+  const EtcdCluster etcd({.tls = true, .ask_client_cert = true});
+  const Certificates& files = etcd.certificates();
+  CHECK(put_with({.endpoints = etcd.urls(),
+                  .ca = files.ca,
+                  .client_cert = files.client_cert,
+                  .client_key = files.client_key}));
+  CHECK(kind_of(put_with({.endpoints = etcd.urls(), .ca = files.ca}, 300ms)) == ErrorKind::unavailable);
+  CHECK(kind_of(put_with({.endpoints = etcd.urls(),
+                          .ca = files.ca,
+                          .client_cert = files.client_cert,
+                          .client_key = files.server_key})) == ErrorKind::configuration);
 }
 
 }  // namespace

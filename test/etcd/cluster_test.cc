@@ -6,8 +6,8 @@
 
 #include "../support/loopback_http.h"
 #include "client_calls.h"
+#include "fake_gateway.h"
 #include "rest_fcgi/core/base64.h"
-#include "scripted_etcd.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -40,7 +40,7 @@ std::string authorization(const FakeGateway::Request& request) {
   return request.headers.substr(at + name.size(), request.headers.find('\r', at) - at - name.size());
 }
 
-TEST_CASE("a member is asked for its prefix once, and again after a failure") {
+TEST_CASE("a member is asked for its prefix once, again after a failure, and is skipped if it is not etcd") {
   const ScriptedEtcd etcd({{kPut, [](std::size_t n) { return n == 2 ? "" : ScriptedEtcd::header_only(); }}});
   const auto client = client_of({.endpoints = {etcd.url()}});
   CHECK(put(*client));
@@ -49,12 +49,9 @@ TEST_CASE("a member is asked for its prefix once, and again after a failure") {
   CHECK(put(*client));
   CHECK(etcd.count(kStatus) == 2);
   CHECK(etcd.count(kPut) == 4);
-}
-
-TEST_CASE("a server that is not etcd is skipped if another endpoint is etcd") {
   const ScriptedEtcd page({{kStatus, always(ScriptedEtcd::not_found())}});
-  const ScriptedEtcd etcd({});
-  CHECK(put(*client_of({.endpoints = {page.url(), etcd.url()}})));
+  const ScriptedEtcd other({});
+  CHECK(put(*client_of({.endpoints = {page.url(), other.url()}})));
   CHECK(fails_with(put(*client_of({.endpoints = {page.url()}}), "k", 1s), ErrorKind::unavailable,
                    "expected etcd's API below /v3, /v3beta or /v3alpha"));
 }
@@ -84,9 +81,7 @@ TEST_CASE("a refused request is not repeated at another member") {
     const ScriptedEtcd first({{kPut, always(reply)}});
     const ScriptedEtcd second({});
     const auto client = client_of({.endpoints = {first.url(), second.url()}});
-    const Result<void> refused = put(*client);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().kind == kind);
+    CHECK(put(*client).error().kind == kind);
     CHECK(first.count(kPut) == 1);
     CHECK(second.count(kPut) == 0);
   }
@@ -159,7 +154,7 @@ TEST_CASE("a refused token is replaced once a call") {
   CHECK(never.count(kPut) == 2);
 }
 
-TEST_CASE("a cluster without users is asked without a token until it has users") {
+TEST_CASE("a cluster without users is asked without a token until it has users, and then wants a name") {
   const std::string off = ScriptedEtcd::error(412, 9, "etcdserver: authentication is not enabled");
   const std::string empty = ScriptedEtcd::error(400, 3, "etcdserver: user name is empty");
   const ScriptedEtcd etcd(
@@ -171,13 +166,10 @@ TEST_CASE("a cluster without users is asked without a token until it has users")
   CHECK(put(*client));
   CHECK(authorization(etcd.requests().back()) == "abc");
   CHECK(etcd.count(kLogin) == 2);
-}
-
-TEST_CASE("a client without a name is told that the cluster wants one") {
-  const ScriptedEtcd etcd({{kPut, always(ScriptedEtcd::error(400, 3, "etcdserver: user name is empty"))}});
-  CHECK(fails_with(put(*client_of({.endpoints = {etcd.url()}})), ErrorKind::authentication,
+  const ScriptedEtcd closed({{kPut, always(ScriptedEtcd::error(400, 3, "etcdserver: user name is empty"))}});
+  CHECK(fails_with(put(*client_of({.endpoints = {closed.url()}})), ErrorKind::authentication,
                    "expected a username and a password"));
-  CHECK(etcd.count(kPut) == 1);
+  CHECK(closed.count(kPut) == 1);
 }
 
 TEST_CASE("a broken login goes to the next member, and a malformed reply to a login does not") {
@@ -196,10 +188,9 @@ TEST_CASE("a member of another cluster gets no request") {
   const ScriptedEtcd second({{kLogin, always(token_reply("abc"))}}, "8");
   const auto client = client_of({.endpoints = {first.url(), second.url()}});
   CHECK(put(*client));
-  const Result<void> reply = put(*client);
-  REQUIRE_FALSE(reply);
-  CHECK(reply.error().kind == ErrorKind::configuration);
-  CHECK(reply.error().message.find("(7 and 8)") != std::string::npos);
+  const Error error = put(*client).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  CHECK(error.message.find("(7 and 8)") != std::string::npos);
   CHECK(second.count(kPut) == 0);
 }
 

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "client_calls.h"
-#include "scripted_etcd.h"
+#include "fake_gateway.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -18,7 +18,7 @@ using std::chrono::seconds;
 
 const std::vector<std::string> kThree{"http://a:1", "http://b:2", "http://c:3"};
 
-TEST_CASE("an endpoint is a scheme, a host and a port") {
+TEST_CASE("an endpoint is a scheme, a host and a port, without a password, and certificates need https") {
   for (const std::string url : {"http://127.0.0.1:2379", "https://etcd-1.example.org:443",
                                 "http://[::1]:2379", "https://[fe80::1]:65535", "http://node_1:1"}) {
     CAPTURE(url);
@@ -33,32 +33,19 @@ TEST_CASE("an endpoint is a scheme, a host and a port") {
                      "found '" + url + "', expected http://HOST:PORT"));
   }
   CHECK(fails_with(check_options({.endpoints = {}}), ErrorKind::configuration, "found none"));
-}
-
-TEST_CASE("an endpoint with a password is refused, and the message does not repeat the password") {
   const Result<void> checked = check_options({.endpoints = {"http://larry:p@ss@h:1"}});
   CHECK(fails_with(checked, ErrorKind::configuration, "'h:1'"));
   CHECK(checked.error().message.find("p@ss") == std::string::npos);
-}
-
-TEST_CASE("certificates need https") {
   CHECK(fails_with(check_options({.endpoints = {"http://h:1"}, .ca = "/ca.pem"}), ErrorKind::configuration,
                    "expected https://"));
   CHECK_FALSE(check_options({.endpoints = {"http://h:1"}, .client_cert = "/c", .client_key = "/k"}));
   CHECK(check_options({.endpoints = {"https://h:1"}, .ca = "/ca.pem"}));
 }
 
-TEST_CASE("the member that answered last is asked first") {
+TEST_CASE("the member that answered last is asked first, and a failed member is skipped for some seconds") {
   Members members(kThree);
   const SteadyTime now{};
   CHECK(members.choose(now) == 0);
-  members.note_answer(2);
-  CHECK(members.choose(now) == 2);
-}
-
-TEST_CASE("a failed member is skipped for some seconds") {
-  Members members(kThree);
-  const SteadyTime now{};
   members.note_failure(0, now);
   CHECK(members.choose(now) == 1);
   members.note_failure(1, now + seconds(1));
@@ -67,19 +54,16 @@ TEST_CASE("a failed member is skipped for some seconds") {
   CHECK(members.choose(now + seconds(60)) == 2);
   members.note_failure(2, now + seconds(60));
   CHECK(members.choose(now + seconds(60)) == 0);
-}
-
-TEST_CASE("if all members failed, they are asked in turn") {
-  Members members(kThree);
-  SteadyTime now{};
+  Members failing(kThree);
+  SteadyTime time{};
   for (std::size_t member : {0U, 1U, 2U, 0U, 1U, 2U, 0U}) {
-    CHECK(members.choose(now) == member);
-    members.note_failure(member, now);
-    now += milliseconds(100);
+    CHECK(failing.choose(time) == member);
+    failing.note_failure(member, time);
+    time += milliseconds(100);
   }
 }
 
-TEST_CASE("endpoints of different clusters are a mistake, also after a failure of the first") {
+TEST_CASE("endpoints of different clusters are a mistake, but a cluster may be replaced") {
   Members members(kThree);
   CHECK_FALSE(*members.set_cluster(0, 0xcafe));
   CHECK_FALSE(*members.set_cluster(1, 0xcafe));
@@ -88,35 +72,29 @@ TEST_CASE("endpoints of different clusters are a mistake, also after a failure o
   const Result<bool> mixed = members.set_cluster(2, 0xbeef);
   CHECK(fails_with(mixed, ErrorKind::configuration, "http://a:1 and http://c:3"));
   CHECK(fails_with(mixed, ErrorKind::configuration, "cafe and beef"));
+  Members changing(kThree);
+  CHECK_FALSE(*changing.set_cluster(0, 1));
+  CHECK_FALSE(*changing.set_cluster(1, 1));
+  CHECK(*changing.set_cluster(0, 2));
+  CHECK_FALSE(*changing.set_cluster(1, 2));
+  CHECK_FALSE(changing.set_cluster(2, 1));
 }
 
-TEST_CASE("a member that names another cluster than before shows that the cluster was replaced") {
-  Members members(kThree);
-  CHECK_FALSE(*members.set_cluster(0, 1));
-  CHECK_FALSE(*members.set_cluster(1, 1));
-  CHECK(*members.set_cluster(0, 2));
-  CHECK_FALSE(*members.set_cluster(1, 2));
-  CHECK_FALSE(members.set_cluster(2, 1));
-}
-
-/// Returns the error of a `retry` whose attempts all fail with `kind` until the deadline.
+/// Returns the error of a `retry` whose attempts all fail with `kind` until the deadline. Checks that the
+/// error has the errors of all members.
 Error error_of(Effect effect, ErrorKind kind) {
   Members members(kThree);
   std::string asked;
-  const Result<void> done = retry(members, effect, in(milliseconds(600)), [&](std::size_t member) {
-    asked += (asked.empty() ? "etcd: " : "; etcd: ") + members.url(member);
-    return std::optional(transport_failure({kind, members.url(member)}));
-  });
-  REQUIRE_FALSE(done);
-  CHECK(done.error().message == asked);
-  return done.error();
+  const Error error = retry(members, effect, in(milliseconds(600)), [&](std::size_t member) {
+                        asked += (asked.empty() ? "etcd: " : "; etcd: ") + members.url(member);
+                        return std::optional(transport_failure({kind, members.url(member)}));
+                      }).error();
+  CHECK(error.message == asked);
+  return error;
 }
 
-TEST_CASE("at the deadline the error has the errors of all members") {
+TEST_CASE("at the deadline a write whose outcome is unknown is a timeout, and other calls are unavailable") {
   CHECK(error_of(Effect::writes, ErrorKind::unavailable).kind == ErrorKind::unavailable);
-}
-
-TEST_CASE("a write whose outcome is unknown is a timeout, and a read is unavailable") {
   CHECK(error_of(Effect::writes, ErrorKind::timeout).kind == ErrorKind::timeout);
   CHECK(error_of(Effect::reads, ErrorKind::timeout).kind == ErrorKind::unavailable);
 }
@@ -126,7 +104,7 @@ Tried<Probed> probed(const ScriptedEtcd& server) {
   return probe(*http, server.url(), in());
 }
 
-TEST_CASE("a probe finds a member's prefix and cluster") {
+TEST_CASE("a probe finds a member's prefix and cluster, and takes a member that wants a login") {
   const ScriptedEtcd newest({});
   const Tried<Probed> found = probed(newest);
   CHECK(std::get<Probed>(found).prefix == "/v3");
@@ -138,14 +116,11 @@ TEST_CASE("a probe finds a member's prefix and cluster") {
   const Tried<Probed> older = probed(of_3_3);
   CHECK(std::get<Probed>(older).prefix == "/v3beta");
   CHECK(of_3_3.requests().size() == 2);
-}
-
-TEST_CASE("a probe takes a member that wants a login") {
   for (const std::string& refusal : {ScriptedEtcd::error(400, 3, "etcdserver: user name is empty"),
                                      ScriptedEtcd::error(403, 7, "permission denied")}) {
-    const Tried<Probed> found = probed(ScriptedEtcd({{"/v3/maintenance/status", always(refusal)}}));
-    CHECK(std::get<Probed>(found).prefix == "/v3");
-    CHECK(std::get<Probed>(found).cluster_id == 0);
+    const Tried<Probed> closed = probed(ScriptedEtcd({{"/v3/maintenance/status", always(refusal)}}));
+    CHECK(std::get<Probed>(closed).prefix == "/v3");
+    CHECK(std::get<Probed>(closed).cluster_id == 0);
   }
 }
 

@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(std::string_view text, std::size_t size, std::
   return lines;
 }
 
-TEST_CASE("a stream is split into lines, in pieces of any size") {
+TEST_CASE("a stream is split into lines, and a line above the limit is an error before its end") {
   const std::string text = "{\"a\":1}\n\n{}\n{\"b\":\"\\n\"}\nrest";
   for (std::size_t size = 1; size <= text.size(); ++size) {
     CHECK(lines_of(text, size) == std::vector<std::string>{"{\"a\":1}", "{}", "{\"b\":\"\\n\"}"});
@@ -43,9 +43,6 @@ TEST_CASE("a stream is split into lines, in pieces of any size") {
   CHECK(**reader.next() == "one");
   CHECK(reader.rest() == "two");
   CHECK(reader.rest().empty());
-}
-
-TEST_CASE("a line above the limit is an error before its end") {
   CHECK(lines_of("0123456789\n0123456789\n", 5, 10) == std::vector<std::string>{"0123456789", "0123456789"});
   CHECK(lines_of("0123456789\n", 5, 9) == std::vector<std::string>{"error"});
   CHECK(lines_of("0123456789012345", 5, 12) == std::vector<std::string>{"error"});
@@ -83,14 +80,11 @@ TEST_CASE("the reason of a cancellation decides the retry action") {
   CHECK(other.error.kind == ErrorKind::unavailable);
   CHECK(other.action == RetryAction::next_member);
   CHECK(other.error.message.find("no leader") != std::string::npos);
-}
-
-TEST_CASE("a watch of a compacted revision is not repeated") {
-  const Failure failure =
+  const Failure compacted =
       cancel_failure(reply_of(R"({"result":{"canceled":true,"compact_revision":"219"}})"), kUrl);
-  CHECK(failure.error.kind == ErrorKind::invocation);
-  CHECK(failure.action == RetryAction::none);
-  CHECK(failure.error.message.find("219") != std::string::npos);
+  CHECK(compacted.error.kind == ErrorKind::invocation);
+  CHECK(compacted.action == RetryAction::none);
+  CHECK(compacted.error.message.find("219") != std::string::npos);
 }
 
 WatchReply reply(std::int64_t revision, const Changes& changes, bool fragment = false) {
@@ -118,7 +112,7 @@ std::string take(WatchBacklog& backlog) {
   return keys;
 }
 
-TEST_CASE("events are returned by revision, in order") {
+TEST_CASE("events are returned by revision, in order, and a reply without events moves the next revision") {
   WatchBacklog backlog(3);
   CHECK(take(backlog).empty());
   backlog.add(reply(9, {{4, "a"}, {6, "b"}, {6, "c"}, {7, "d"}}));
@@ -126,6 +120,13 @@ TEST_CASE("events are returned by revision, in order") {
   backlog.add(reply(9, {{9, "e"}}));
   for (const char* keys : {"a", "bc", "d", "e", ""}) CHECK(take(backlog) == keys);
   CHECK(backlog.next_revision() == 10);
+  WatchBacklog quiet(3);
+  quiet.add(reply(100, {{4, "a"}}));
+  CHECK(quiet.next_revision() == 5);
+  quiet.add(reply(100, {}));
+  CHECK(quiet.next_revision() == 101);
+  quiet.add(reply(50, {}));
+  CHECK(quiet.next_revision() == 101);
 }
 
 TEST_CASE("a revision in several fragments is returned when it is complete") {
@@ -151,16 +152,6 @@ TEST_CASE("after a break, an incomplete revision comes again, and a complete one
   CHECK(take(backlog) == "a");
   CHECK(take(backlog) == "bc");
   CHECK(take(backlog).empty());
-}
-
-TEST_CASE("only a reply without events moves the next revision to the header's") {
-  WatchBacklog backlog(3);
-  backlog.add(reply(100, {{4, "a"}}));
-  CHECK(backlog.next_revision() == 5);
-  backlog.add(reply(100, {}));
-  CHECK(backlog.next_revision() == 101);
-  backlog.add(reply(50, {}));
-  CHECK(backlog.next_revision() == 101);
 }
 
 }  // namespace
