@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,12 +42,6 @@ inline Jids jids_of(const Returner& cache, const JobQuery& query = {}) {
   });
   REQUIRE_MESSAGE(walked.ok(), walked.error().message);
   return jids;
-}
-
-inline std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t times = 0;
-  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
-  return times;
 }
 
 inline std::shared_ptr<store::Store> open_store(const std::string& path = {}) {

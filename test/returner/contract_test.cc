@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
+#include <limits>
+#include <optional>
+#include <string>
 #include <thread>
+
+#include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
 #include "../support/eventually.h"
 #include "caches.h"
-#include "real_etcd.h"
+#include "etcd_caches.h"
+#include "rest_fcgi/returner/returners.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 namespace {
+
+using Names = std::vector<std::string>;
 
 constexpr std::size_t kBytes = std::size_t{8} << 20;
 
@@ -39,12 +48,19 @@ struct Cache {
 #define KEEPERS Cache<InMemory>, Cache<InFile>
 #define CACHES KEEPERS, Cache<InFakeEtcd>, Cache<InEtcd<false>>, Cache<InEtcd<true>>
 
-TEST_CASE_TEMPLATE("a saved job is found with its returns", Caches, CACHES) {
+TEST_CASE_TEMPLATE("a saved job is found with its minions and returns, and an unknown job is absent", Caches,
+                   CACHES) {
   const Caches cache;
+  CHECK_FALSE(cache->get_load("no jid at all")->has_value());
+  CHECK(cache->get_jid("")->empty());
+  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
+  CHECK(cache->get_jid(jid_number(1))->empty());
+  CHECK(jids_of(*cache).empty());
   Load load = load_of(jid_number(1));
   load.metadata = Json::trusted(R"({"a": 1})");
-  load.minions = {"ms-0", "ms-1"};
+  load.minions = {"ms-0"};
   REQUIRE(cache->save_load(load, Durability::committed));
+  REQUIRE(cache->save_minions(jid_number(1), {"ms-2", "ms-0", "ms-1"}));
   REQUIRE(cache->returner(jid_number(1), {"ms-0", Json::boolean(true), 3, false, "highstate"}));
 
   const Load found = **cache->get_load(jid_number(1));
@@ -56,7 +72,7 @@ TEST_CASE_TEMPLATE("a saved job is found with its returns", Caches, CACHES) {
   CHECK(found.user == "fred");
   REQUIRE(found.metadata);
   CHECK(found.metadata->text() == R"({"a": 1})");
-  CHECK(found.minions == std::vector<std::string>{"ms-0", "ms-1"});
+  CHECK(found.minions == std::vector<std::string>{"ms-0", "ms-1", "ms-2"});
   const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
   REQUIRE(returns.size() == 1);
   CHECK(returns[0].minion == "ms-0");
@@ -123,22 +139,6 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));
   CHECK(cache->get_jid(jid_number(2))->at(0).ret.text() == "\"soon\"");
-}
-
-TEST_CASE_TEMPLATE("an unknown job is absent", Caches, CACHES) {
-  const Caches cache;
-  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
-  CHECK_FALSE(cache->get_load("no jid at all")->has_value());
-  CHECK(cache->get_jid(jid_number(1))->empty());
-  CHECK(cache->get_jid("")->empty());
-  CHECK(jids_of(*cache).empty());
-}
-
-TEST_CASE_TEMPLATE("save_minions adds each minion once", Caches, CACHES) {
-  const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
-  REQUIRE(cache->save_minions(jid_number(1), {"ms-2", "ms-0", "ms-1"}));
-  CHECK((*cache->get_load(jid_number(1)))->minions == std::vector<std::string>{"ms-0", "ms-1", "ms-2"});
 }
 
 TEST_CASE_TEMPLATE("get_jids visits jobs in both orders and between bounds", Caches, CACHES) {
@@ -218,9 +218,7 @@ TEST_CASE("a jid without a key is refused") {
   for (const std::string jid :
        {"", "1", "2026112623150012345x", "00011126231500123456", "29001126231500123456"}) {
     CAPTURE(jid);
-    const Result<bool> reserved = cache->prep_jid(jid);
-    REQUIRE_FALSE(reserved.ok());
-    CHECK(reserved.error().kind == ErrorKind::invocation);
+    CHECK(cache->prep_jid(jid).error().kind == ErrorKind::invocation);
     CHECK(cache->save_load(load_of(jid), Durability::committed).error().kind == ErrorKind::invocation);
     CHECK(cache->save_job(load_of(jid), {}).error().kind == ErrorKind::invocation);
   }
@@ -264,6 +262,79 @@ TEST_CASE_TEMPLATE("threads save, return and look up at the same time", Caches, 
   for (auto& thread : threads) thread.join();
   CHECK(missing == 0);
   CHECK(jids_of(*cache).size() == 800);
+}
+
+TEST_CASE("the key of a jid gives the jid back, and a malformed jid has no key") {
+  CHECK(key_of("20261121061410043746") == 261121061410043746);
+  std::optional<JidKey> before = std::numeric_limits<JidKey>::min();
+  for (const std::string jid : {"11000000000000000000", "19991231235959999999", "20000101000000000000",
+                                "20261121061410043746", "20261121061410043747", "28999999999999999999"}) {
+    CAPTURE(jid);
+    const std::optional<JidKey> key = key_of(jid);
+    REQUIRE(key);
+    CHECK(jid_of(*key) == jid);
+    CHECK(*before < *key);
+    before = key;
+  }
+  for (const char* bad : {"", "2026", "2026112106141004374x", "202611210614100437461", "10999999999999999999",
+                          "29000000000000000000", "-0261121061410043746"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(key_of(bad).has_value());
+  }
+}
+
+TEST_CASE("a query selects the jids between its bounds") {
+  const std::string jid = "20261121061410043746";
+  CHECK(selects({}, jid));
+  CHECK(selects({.first = jid, .last = jid}, jid));
+  CHECK_FALSE(selects({.after = jid}, jid));
+  CHECK_FALSE(selects({.before = jid}, jid));
+  CHECK_FALSE(selects({.first = "20261121061410043747"}, jid));
+  CHECK_FALSE(selects({.last = "20261121061410043745"}, jid));
+  CHECK(jid_of(keys_of({}).least) == "11000000000000000000");
+  CHECK(jid_of(keys_of({}).greatest) == "28999999999999999999");
+  const JidKeys keys = keys_of({.first = "00010101000000000000", .last = jid, .after = jid + "_7"});
+  CHECK(jid_of(keys.least) == jid);
+  CHECK(jid_of(keys.greatest) == jid);
+  CHECK(keys_of({.last = "99990101000000000000"}).greatest == keys_of({}).greatest);
+}
+
+Result<std::unique_ptr<Returners>> made(const Options& options) {
+  return Returners::make(options, open_store(), system_clock());
+}
+
+TEST_CASE("each cache of the options is opened once, and by default jobs are in memory") {
+  const auto by_default = *made({});
+  CHECK(by_default->names() == Names{"memory", "sqlite3"});
+  CHECK(by_default->find("memory") == &by_default->master_job_cache());
+  CHECK(by_default->ext_job_caches().empty());
+  Options options;
+  options.master_job_cache = "sqlite3";
+  options.ext_job_cache = {"memory"};
+  const auto returners = *made(options);
+  CHECK(returners->names() == Names{"memory", "sqlite3"});
+  for (const char* name : {"sqlite3", "sqlite"})
+    CHECK(returners->find(name) == &returners->master_job_cache());
+  REQUIRE(returners->ext_job_caches().size() == 1);
+  CHECK(returners->ext_job_caches()[0] == returners->find("memory"));
+}
+
+TEST_CASE("a chosen etcd is opened, whether it answers or not") {
+  Options options = etcd_options();
+  options.master_job_cache = "memory";
+  CHECK((*made(options))->names() == Names{"etcd", "memory", "sqlite3"});
+  options.etcd.is_chosen = false;
+  CHECK((*made(options))->names() == Names{"memory", "sqlite3"});
+  options.ext_job_cache = {"etcd"};
+  CHECK((*made(options))->names() == Names{"etcd", "memory", "sqlite3"});
+}
+
+TEST_CASE("an unknown job cache is an error of the configuration") {
+  Options options;
+  options.ext_job_cache = {"redis"};
+  const Error error = made(options).error();
+  CHECK(error.kind == ErrorKind::configuration);
+  CHECK(error.message == "master_job_cache: found redis, expected memory, sqlite3 or etcd");
 }
 
 }  // namespace

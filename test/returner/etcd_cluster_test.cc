@@ -7,7 +7,7 @@
 
 #include "../support/captured_log.h"
 #include "../support/eventually.h"
-#include "real_etcd.h"
+#include "etcd_caches.h"
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 

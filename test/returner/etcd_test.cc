@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include <doctest/doctest.h>
+
+#include "../etcd/fake_gateway.h"
+#include "etcd/messages.h"
 #include "etcd_caches.h"
+#include "rest_fcgi/core/json_document.h"
+#include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
 namespace {
+
+using etcd::FakeGateway;
 
 const std::string kJobsFolder = "/salt/return/jobs/";
 const std::string kMinionsFolder = "/salt/return/minions/";
@@ -58,18 +71,21 @@ TEST_CASE("a job of two minions has the same bytes as from Salt's returner") {
 }
 
 TEST_CASE("a job with many minions is written in few parallel transactions within etcd's limits") {
-  test::Door door;
+  test::Door first;
+  test::Door others;
   const Etcd etcd;
-  etcd.in.etcd->door = &door;
+  etcd.in.etcd->door = &first;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::committed));
-  CHECK(door.waiting(1) == 1);  // the cache groups later writes while this write waits
+  CHECK(first.waiting(1) == 1);  // the cache groups later writes while this write waits
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
-  etcd.in.etcd->together.expect(8);
-  door.open();
+  etcd.in.etcd->door = &others;
+  first.open();
+  CHECK(others.waiting(8) == 8);
+  others.open();
   CHECK(etcd.map().size() == 1 + 60 * 10);
-  CHECK(etcd.in.etcd->together.most() == 8);
+  CHECK(etcd.in.etcd->most_at_once() == 8);
   const std::vector<std::size_t> transactions = etcd.in.etcd->transactions();
   CHECK(transactions.size() <= 24);
   for (const std::size_t puts : transactions) CHECK(puts <= 32);
@@ -145,17 +161,56 @@ TEST_CASE("a jid that another process reserved or used is taken") {
 
 TEST_CASE("a jid or minion id that cannot be a key is refused") {
   const Etcd etcd;
-  const Result<void> load = etcd->save_load(load_of("12"), Durability::durable);
-  REQUIRE_FALSE(load.ok());
-  CHECK(load.error().kind == ErrorKind::invocation);
-  CHECK(load.error().message.find("found the jid '12', expected 20 digits") != std::string::npos);
-  const Result<void> ret = etcd->returner(jid_number(1), return_of("a/b", "x"));
-  REQUIRE_FALSE(ret.ok());
-  CHECK(ret.error().kind == ErrorKind::invocation);
-  CHECK(ret.error().message.find("found the minion id 'a/b'") != std::string::npos);
+  const Error of_load = etcd->save_load(load_of("12"), Durability::durable).error();
+  CHECK(of_load.kind == ErrorKind::invocation);
+  CHECK(of_load.message.find("found the jid '12', expected 20 digits") != std::string::npos);
+  const Error of_return = etcd->returner(jid_number(1), return_of("a/b", "x")).error();
+  CHECK(of_return.kind == ErrorKind::invocation);
+  CHECK(of_return.message.find("found the minion id 'a/b'") != std::string::npos);
   CHECK(etcd->returner("12", return_of("a", "x")));
   CHECK(etcd->save_minions("12", {"a"}));
   CHECK(etcd.map().empty());
+}
+
+constexpr std::string_view kHeader = R"({"header":{"cluster_id":"7","revision":"5"})";
+
+std::string ok(std::string_view rest) {
+  return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
+}
+
+/// Returns the reply to a range request for the folder `f/` with 10,000 keys. Refuses a request without a
+/// limit.
+std::string page_of(const std::string& body) {
+  JsonDocument document;
+  REQUIRE(document.parse(body, JsonLimits::none()));
+  std::string mistake;
+  const etcd::Fields request(document.root(), mistake);
+  const std::int64_t limit = request.int64("limit");
+  if (limit < 1 || limit > 4096) return FakeGateway::reply(500, "all at once are too many");
+  const std::string key = request.bytes("key");
+  constexpr int kFirst = 100000;
+  constexpr int kEnd = 110000;
+  int next = key == "f/" ? kFirst : std::stoi(key.substr(2)) + 1;
+  const int end = std::min<int>(kEnd, next + static_cast<int>(limit));
+  std::string kvs;
+  for (; next < end; ++next) {
+    kvs += kvs.empty() ? R"({"key":")" : R"(,{"key":")";
+    append_base64(kvs, "f/" + std::to_string(next));
+    kvs += R"("})";
+  }
+  return ok(R"(,"kvs":[)" + kvs + (end < kEnd ? R"(],"more":true)" : "]"));
+}
+
+TEST_CASE("the keys of a large folder are read in pages") {
+  const FakeGateway gateway([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
+    return send(request.path == "/v3/kv/range" ? page_of(request.body) : ok(""));
+  });
+  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
+  std::vector<std::string> keys;
+  REQUIRE(store->visit("f/", [&](const std::string& key, const std::string&) { keys.push_back(key); }));
+  CHECK(keys.size() == 10000);
+  CHECK(std::is_sorted(keys.begin(), keys.end()));
+  CHECK(gateway.requests().size() < 12);
 }
 
 }  // namespace

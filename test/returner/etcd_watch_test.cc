@@ -12,8 +12,8 @@
 #include "../support/captured_log.h"
 #include "../support/eventually.h"
 #include "../support/manual_clock.h"
+#include "etcd_caches.h"
 #include "heard.h"
-#include "real_etcd.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 

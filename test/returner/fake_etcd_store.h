@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -17,33 +16,6 @@
 #include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
-
-/// A meeting point of threads. Each thread waits up to 10 s for the expected number of threads. Thread-safe.
-class Together {
- public:
-  void expect(std::size_t count) {
-    const std::lock_guard lock(mutex_);
-    expected_ = count;
-  }
-  void arrive() {
-    std::unique_lock lock(mutex_);
-    most_ = std::max(most_, ++there_);
-    met_.notify_all();
-    met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
-    --there_;
-  }
-  [[nodiscard]] std::size_t most() const {
-    const std::lock_guard lock(mutex_);
-    return most_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable met_;
-  std::size_t expected_ = 0;
-  std::size_t there_ = 0;
-  std::size_t most_ = 0;
-};
 
 /// The keys and the failures of a fake etcd cluster. Thread-safe.
 class FakeEtcd {
@@ -72,10 +44,14 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
-  Together together;
-  /// If set, writes wait at this door. A test sets the door before the first write.
+  /// If set, writes wait at this door. A test sets the door before the first write, or while all writes wait.
   test::Door* door = nullptr;
 
+  /// Returns the largest number of writes that ran at the same time.
+  [[nodiscard]] std::size_t most_at_once() const {
+    const std::lock_guard lock(mutex_);
+    return most_at_once_;
+  }
   [[nodiscard]] std::vector<std::size_t> transactions() const {
     const std::lock_guard lock(mutex_);
     return transactions_;
@@ -88,6 +64,8 @@ class FakeEtcd {
   std::optional<Error> error_;
   std::optional<Error> lost_answer_;
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
+  std::size_t at_once_ = 0;
+  std::size_t most_at_once_ = 0;
   std::vector<std::size_t> transactions_;
 };
 
@@ -145,9 +123,13 @@ class FakeEtcdStore : public EtcdStore {
   }
 
   Result<void> write(const std::vector<EtcdWrite>& writes) override {
-    etcd_->together.arrive();
+    {
+      const std::lock_guard lock(etcd_->mutex_);
+      etcd_->most_at_once_ = std::max(etcd_->most_at_once_, ++etcd_->at_once_);
+    }
     if (etcd_->door != nullptr) etcd_->door->pass();
     const std::lock_guard lock(etcd_->mutex_);
+    --etcd_->at_once_;
     if (etcd_->error_) return *etcd_->error_;
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {
