@@ -43,12 +43,9 @@ const std::string kToken(64, 'a');
 
 }  // namespace
 
-TEST_CASE("an access line has CherryPy's format") {
+TEST_CASE("an access line has CherryPy's format with the size of the body") {
   CHECK(line(request("/minions?x=1")) ==
         R"(127.0.0.1 - - [21/Nov/2026:00:53:13 +0000] "GET /minions?x=1 HTTP/1.1" 200 5 "" "curl/7.88.1")");
-}
-
-TEST_CASE("an access line shows the size of the body") {
   const auto bytes = [](const Response& response) {
     const std::string text = line(request("/"), response);
     const std::size_t begin = text.find("HTTP/1.1\" ") + 10;
@@ -60,7 +57,7 @@ TEST_CASE("an access line shows the size of the body") {
   CHECK(bytes({Status::ok, {}, std::make_unique<NoStream>()}) == "200 -");
 }
 
-TEST_CASE("an access line masks tokens and credentials") {
+TEST_CASE("an access line masks tokens, escapes control characters and is limited in length") {
   CHECK(shown("/ws/" + kToken) == "/ws/***");
   CHECK(shown("/ws/" + std::string(32, 'F') + "/x") == "/ws/***/x");
   CHECK(shown("/events?token=abc&x=1;salt_token=q&y") == "/events?token=***&x=1;salt_token=***&y");
@@ -70,9 +67,6 @@ TEST_CASE("an access line masks tokens and credentials") {
   other.set("HTTP_REFERER", "https://a/?token=secret");
   other.set("HTTP_USER_AGENT", kToken);
   CHECK(line(other).ends_with(R"("https://a/?token=***" "***")"));
-}
-
-TEST_CASE("an access line escapes control characters and is limited in length") {
   CHECK(shown("/a\"b\\c\n\x1b\xff") == R"(/a\"b\\c\x0a\x1b\xff)");
   CHECK(shown("/" + std::string(3000, 'x')) == "/" + std::string(2047, 'x') + "...");
 }

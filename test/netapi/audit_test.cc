@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include "netapi/audit.h"
+
 #include <doctest/doctest.h>
 
+#include "rest_fcgi/core/json_document.h"
 #include "wsgi.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
+using netapi::audit_line;
+using netapi::AuditEntry;
 
 namespace {
 
@@ -27,17 +32,25 @@ std::string denied(const std::string& eauth, const std::string& user, const std:
 
 }  // namespace
 
-TEST_CASE("each chunk has an audit line with its jid") {
-  const Wsgi wsgi;
+TEST_CASE("each chunk has an audit line with its jid and its duration, and a malformed body has one") {
+  Wsgi wsgi;
+  wsgi.master().on_start = [&wsgi](const std::string& what) -> std::optional<Error> {
+    wsgi.clock().advance(std::chrono::milliseconds(what == "runner" ? 5 : 7));
+    return std::nullopt;
+  };
   CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " +
                   Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") + "]")
             .status == http::Status::ok);
-  CHECK(audit_of(wsgi) ==
-        "user=saltdev eauth=auto remote_addr=192.0.2.7 client=local fun=test.ping tgt=* jid=" + fake_jid(1) +
-            " outcome=ok ms=0.000\nuser=saltdev eauth=auto remote_addr=192.0.2.7 client=runner fun=manage.up "
-            "tgt=- "
-            "jid=" +
-            fake_jid(2) + " outcome=ok ms=0.000\n");
+  const std::string who = "user=saltdev eauth=auto remote_addr=192.0.2.7 ";
+  CHECK(
+      wsgi.log().has(who + "client=local fun=test.ping tgt=* jid=" + fake_jid(1) + " outcome=ok ms=7.000\n"));
+  CHECK(wsgi.log().has(who + "client=runner fun=manage.up tgt=- jid=" + fake_jid(2) +
+                       " outcome=ok ms=5.000\n"));
+  CHECK(wsgi.log().count(" outcome=") == 2);
+  CHECK(wsgi.post("[").status == http::Status::bad_request);
+  CHECK(wsgi.log().has(
+      "user=- eauth=- remote_addr=192.0.2.7 client=- fun=- tgt=- jid=- outcome=invalid ms=0.000\n"));
+  CHECK(wsgi.log().count(" outcome=") == 3);
 }
 
 TEST_CASE("the outcome is sent while the master has not confirmed permission") {
@@ -50,26 +63,6 @@ TEST_CASE("the outcome is sent while the master has not confirmed permission") {
   CHECK(wsgi.log().has("fun=key.list_all tgt=- jid=" + fake_jid(2) + " outcome=sent "));
 }
 
-TEST_CASE("the audit line has the duration of its chunk") {
-  Wsgi wsgi;
-  wsgi.master().on_start = [&wsgi](const std::string& what) -> std::optional<Error> {
-    wsgi.clock().advance(std::chrono::milliseconds(what == "runner" ? 5 : 7));
-    return std::nullopt;
-  };
-  CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " +
-                  Wsgi::chunk(R"("client": "runner", "fun": "manage.up")") + "]")
-            .status == http::Status::ok);
-  CHECK(wsgi.log().has("outcome=ok ms=7.000"));
-  CHECK(wsgi.log().has("outcome=ok ms=5.000"));
-}
-
-TEST_CASE("an audit line joins lists with commas") {
-  const Wsgi wsgi;
-  CHECK(wsgi.run(R"("client": "local", "tgt": ["a", "b"], "tgt_type": "list", "fun": ["test.ping", "c.d"])")
-            .status == http::Status::ok);
-  CHECK(wsgi.log().has(" fun=test.ping,c.d tgt=a,b "));
-}
-
 TEST_CASE("a denied chunk and the chunks that did not run have audit lines") {
   const Wsgi wsgi;
   const std::string bad =
@@ -80,7 +73,7 @@ TEST_CASE("a denied chunk and the chunks that did not run have audit lines") {
                               denied("auto", "saltdev", "not-run"));
 }
 
-TEST_CASE("the audit line names the owner of a token") {
+TEST_CASE("the audit line names the owner of a token, and joins lists with commas") {
   const Wsgi wsgi;
   CHECK(wsgi.post(R"({"token": "deadbeef", "client": "local", "tgt": "*", "fun": "test.ping"})").status ==
         http::Status::ok);
@@ -89,6 +82,9 @@ TEST_CASE("the audit line names the owner of a token") {
   CHECK(wsgi.post(R"({"client": "local", "tgt": "*", "fun": "test.ping"})").status ==
         http::Status::unauthorized);
   CHECK(wsgi.log().has("user=- eauth=- "));
+  CHECK(wsgi.run(R"("client": "local", "tgt": ["a", "b"], "tgt_type": "list", "fun": ["test.ping", "c.d"])")
+            .status == http::Status::ok);
+  CHECK(wsgi.log().has(" fun=test.ping,c.d tgt=a,b "));
 }
 
 TEST_CASE("the audit line names the user of a denied call if known") {
@@ -118,13 +114,6 @@ TEST_CASE("a throttled request gets Retry-After and the outcome throttled") {
   CHECK(text_of(response) == R"(429 {"return": "Too many failed tries."})");
   CHECK(header(response, "Retry-After") == "42");
   CHECK(audit_of(wsgi) == denied("auto", "saltdev", "throttled"));
-}
-
-TEST_CASE("a malformed body has one audit line") {
-  const Wsgi wsgi;
-  CHECK(wsgi.post("[").status == http::Status::bad_request);
-  CHECK(audit_of(wsgi) ==
-        "user=- eauth=- remote_addr=192.0.2.7 client=- fun=- tgt=- jid=- outcome=invalid ms=0.000\n");
 }
 
 TEST_CASE("a failed chunk and the chunks after it have audit lines") {
@@ -158,4 +147,62 @@ TEST_CASE("arguments and secrets are not in audit lines, logs and errors") {
       R"([{"password": "c4n4ry", ])"};
   for (const std::string& body : bodies) CHECK(wsgi.post(body).text().find(secret) == std::string::npos);
   CHECK(!wsgi.log().has(secret));
+}
+
+namespace {
+
+AuditEntry entry() {
+  AuditEntry entry;
+  entry.time = WallTime(std::chrono::microseconds(1795216037380290));
+  entry.user = "saltdev";
+  entry.eauth = "pam";
+  entry.remote = "127.0.0.1";
+  entry.client = "local";
+  entry.fun = "test.ping";
+  entry.tgt = "ms-*";
+  entry.jid = "20261120230717380290";
+  entry.outcome = "ok";
+  entry.took = std::chrono::microseconds(12345);
+  return entry;
+}
+
+std::string text_with_user(std::string_view user) {
+  AuditEntry line = entry();
+  line.user = user;
+  const std::string text = audit_line(line, false);
+  const std::size_t start = text.find("user=") + 5;
+  return text.substr(start, text.find(" eauth=") - start);
+}
+
+}  // namespace
+
+TEST_CASE("an audit line is key=value or JSON, and a missing value is a dash or an empty string") {
+  CHECK(audit_line(entry(), false) ==
+        "time=2026-11-20T23:07:17.380Z user=saltdev eauth=pam remote_addr=127.0.0.1 client=local "
+        "fun=test.ping tgt=ms-* jid=20261120230717380290 outcome=ok ms=12.345");
+  CHECK(
+      audit_line(entry(), true) ==
+      R"({"time": "2026-11-20T23:07:17.380Z", "user": "saltdev", "eauth": "pam", "remote_addr": "127.0.0.1", )"
+      R"("client": "local", "fun": "test.ping", "tgt": "ms-*", "jid": "20261120230717380290", "outcome": "ok", )"
+      R"("ms": 12.345})");
+  AuditEntry line;
+  line.outcome = "invalid";
+  CHECK(audit_line(line, false) ==
+        "time=1970-01-01T00:00:00.000Z user=- eauth=- remote_addr=- client=- fun=- tgt=- jid=- "
+        "outcome=invalid ms=0.000");
+  CHECK(audit_line(line, true).find(R"("user": "", )") != std::string::npos);
+}
+
+TEST_CASE("special characters in an audit line are quoted, and a value is cut at 256 bytes") {
+  CHECK(text_with_user("a b") == R"("a b")");
+  CHECK(text_with_user("a\" outcome=ok") == R"("a\" outcome=ok")");
+  CHECK(text_with_user("a\nb") == R"("a\nb")");
+  CHECK(text_with_user("a=b") == R"("a=b")");
+  CHECK(text_with_user("a\\b") == R"("a\\b")");
+  CHECK(text_with_user("-") == R"("-")");
+  CHECK(text_with_user("\xC3\xA4") == "\"\xC3\xA4\"");
+  CHECK(text_with_user(std::string(256, 'x')) == std::string(256, 'x'));
+  CHECK(text_with_user(std::string(257, 'x')) == std::string(256, 'x') + "...");
+  const std::string umlaut = "\xC3\xA4";
+  CHECK(text_with_user(std::string(255, 'x') + umlaut) == "\"" + std::string(255, 'x') + "...\"");
 }

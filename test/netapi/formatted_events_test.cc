@@ -72,7 +72,7 @@ TEST_CASE("rest_tornado's frames map minions by id and end with two line feeds")
   CHECK(frames_after(view, "salt/job/1/new", started()).front().ends_with("}\n\n"));
 }
 
-TEST_CASE("a return of grains.items updates the minions") {
+TEST_CASE("a return of grains.items updates the minions, and an accepted minion is asked for grains") {
   const ManualClock clock;
   FormattedEvents view(kList, clock);
   CHECK(frames_after(view, "salt/job/1/ret/a", ret(R"({"os": "x"})", true, "grains.items")).back() ==
@@ -80,6 +80,12 @@ TEST_CASE("a return of grains.items updates the minions") {
   static_cast<void>(frames_after(view, "salt/job/2/new", R"({"minions": ["b"], "fun": "grains.items"})"));
   CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "c"})") ==
         Frames{R"({"minions": [{"grains": {"os": "x"}, "id": "a"}, {"id": "c"}]})"});
+  FormattedEvents accepted(kMap, clock);
+  static_cast<void>(frames_after(accepted, "salt/auth", R"({"act": "accept", "id": "a", "result": true})"));
+  CHECK(accepted.take_new_minions().empty());
+  CHECK(frames_after(accepted, "salt/minion/a/start", R"({"id": "a"})").empty());
+  CHECK(frames_after(accepted, "salt/minion/unknown/start", R"({"id": "unknown"})").empty());
+  CHECK(accepted.take_new_minions() == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("key events change the minions, and only changes make a frame") {
@@ -93,16 +99,6 @@ TEST_CASE("key events change the minions, and only changes make a frame") {
   CHECK(frames_after(view, "salt/key", R"({"act": "delete", "id": "a"})") == Frames{"{\"minions\": {}}\n\n"});
   CHECK(frames_after(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})") == one);
   CHECK(frames_after(view, "salt/auth", R"({"act": "pend", "id": "z", "result": true})").empty());
-}
-
-TEST_CASE("an accepted minion's grains are requested when it starts") {
-  const ManualClock clock;
-  FormattedEvents view(kMap, clock);
-  static_cast<void>(frames_after(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})"));
-  CHECK(view.take_new_minions().empty());
-  CHECK(frames_after(view, "salt/minion/a/start", R"({"id": "a"})").empty());
-  CHECK(frames_after(view, "salt/minion/unknown/start", R"({"id": "unknown"})").empty());
-  CHECK(view.take_new_minions() == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("presence events change the minions") {
@@ -212,7 +208,7 @@ TEST_CASE("a return beyond a job's limit is shown as null") {
   CHECK(small.take_frames().at(0).find(R"("b": {"return": null})") != std::string::npos);
 }
 
-TEST_CASE("the number of minions is limited") {
+TEST_CASE("the number of minions and the size of all grains are limited") {
   const ManualClock clock;
   FormattedEvents view(kList, clock, {.max_minions = 1});
   CHECK(frames_after(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
@@ -220,14 +216,10 @@ TEST_CASE("the number of minions is limited") {
   CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "c"})").empty());
   CHECK(frames_after(view, "salt/job/1/ret/d", ret(R"({"os": "x"})", true, "grains.items")).back() ==
         R"({"minions": [{"id": "a"}]})");
-}
-
-TEST_CASE("the size of all grains is limited") {
-  const ManualClock clock;
-  FormattedEvents view(kMap, clock, {.max_grain_bytes = 15});
+  FormattedEvents few(kMap, clock, {.max_grain_bytes = 15});
   JsonDocument grains;
   REQUIRE(grains.parse(R"({"a": {"os": "x"}, "b": {"os": "y"}})"));
-  view.start(grains.root());
-  CHECK(view.take_frames() == Frames{"{\"minions\": {\"a\": {\"grains\": {\"os\": \"x\"}, \"id\": \"a\"}, "
-                                     "\"b\": {\"id\": \"b\"}}}\n\n"});
+  few.start(grains.root());
+  CHECK(few.take_frames() == Frames{"{\"minions\": {\"a\": {\"grains\": {\"os\": \"x\"}, \"id\": \"a\"}, "
+                                    "\"b\": {\"id\": \"b\"}}}\n\n"});
 }

@@ -3,9 +3,13 @@
 
 #include <zlib.h>
 
+#include <array>
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "netapi/handlers.h"
+#include "rest_fcgi/core/format.h"
 #include "wsgi.h"
 
 using namespace rest_fcgi;
@@ -55,9 +59,30 @@ std::string encoding_of(std::string text, std::string_view accept,
   return test::header(response, "Content-Encoding");
 }
 
+constexpr std::array kValues{Media::json, Media::yaml};
+constexpr std::array kPages{Media::json, Media::yaml, Media::html};
+
+std::string out(std::string_view accept, std::span<const Media> offered = kValues) {
+  const auto media = media_out(accept, offered);
+  if (!media) return media.error().message;
+  return *media ? std::string(content_type_of(**media)) : "none";
+}
+
+std::string in(std::string_view content_type) {
+  const auto media = media_in(content_type);
+  return media ? std::string(content_type_of(*media)) : media.error().message;
+}
+
+std::string fields(std::string_view text) {
+  std::string all;
+  const auto read = *fields_in(text);
+  for (const FormField& field : read) all += format("<{}={}>", field.name, field.value);
+  return all;
+}
+
 }  // namespace
 
-TEST_CASE("the path comes from PATH_INFO, otherwise from REQUEST_URI") {
+TEST_CASE("the path comes from PATH_INFO, the query from QUERY_STRING, and else from REQUEST_URI") {
   const Target mounted =
       target_with({{"SCRIPT_NAME", "/salt/"}, {"PATH_INFO", "/a%41//b/"}, {"REQUEST_URI", "/x"}});
   CHECK(mounted.above == "/salt");
@@ -67,9 +92,6 @@ TEST_CASE("the path comes from PATH_INFO, otherwise from REQUEST_URI") {
   CHECK(bare.above.empty());
   CHECK(bare.path == "/xA/y");
   CHECK(target_with({}).path == "/");
-}
-
-TEST_CASE("the query comes from QUERY_STRING, otherwise from REQUEST_URI") {
   CHECK(in_query(target_with({{"REQUEST_URI", "/?a=1&b=2&a=3"}}), "a") == "3");
   CHECK(in_query(target_with({{"QUERY_STRING", "a=x+y"}, {"REQUEST_URI", "/?a=1"}}), "a") == "x y");
   CHECK(in_query(target_with({}), "a").empty());
@@ -94,7 +116,7 @@ TEST_CASE("control characters in a path and long queries are refused") {
   CHECK_FALSE(read_target(request));
 }
 
-TEST_CASE("a body in any form is read as one JSON value") {
+TEST_CASE("a body in any form is read as one JSON value, and form fields are decoded in order") {
   CHECK(json_of("application/json", R"({"a": 1})") == R"({"a": 1})");
   CHECK(json_of("application/x-yaml", "a: [1, yes, 2026-11-22]") == R"({"a": [1, true, "2026-11-22"]})");
   CHECK(json_of("text/plain", "[1]") == "[1]");
@@ -104,6 +126,12 @@ TEST_CASE("a body in any form is read as one JSON value") {
       R"({"a": "1", "arg": [2, {"z": 1}], "b": ["x", "y"], "kwarg": {"c": 2.5}})");
   CHECK(json_of("", "") == "null");
   CHECK(json_of("text/xml", "") == "null");
+  CHECK(fields("fun=test.ping&arg=a+b&arg=%41%zz%4") == "<fun=test.ping><arg=a b><arg=A%zz%4>");
+  CHECK(fields("a&b=&=c&&d=e=f;g") == "<a=><b=><=c><d=e=f;g>");
+  CHECK(fields("") == "");
+  CHECK(fields("x=%C3%A4%FF") == "<x=\xC3\xA4\xFF>");
+  CHECK_FALSE(fields_in("a&b&c", 2).ok());
+  CHECK(fields_in("a&b", 2).ok());
 }
 
 TEST_CASE("empty form fields are dropped, except for hooks") {
@@ -127,15 +155,12 @@ TEST_CASE("rest_tornado's forms have trimmed text and the fields of the query") 
 
 TEST_CASE("gzip is used for accepted large text only") {
   const std::string large(5000, 'x');
-  CHECK(encoding_of(large, "gzip") == "gzip");
-  CHECK(encoding_of(large, "br, gzip;q=0.5") == "gzip");
-  CHECK(encoding_of(large, "gzip ; q=1.0") == "gzip");
-  CHECK(encoding_of(large, "gzip;q=0") == "no Content-Encoding");
-  CHECK(encoding_of(large, "gzip;q=0.000") == "no Content-Encoding");
-  CHECK(encoding_of(large, "") == "no Content-Encoding");
-  CHECK(encoding_of(large, "br") == "no Content-Encoding");
-  CHECK(encoding_of(large, "gzip", "image/png") == "no Content-Encoding");
-  CHECK(encoding_of(large, "gzip", "application/x-tar") == "no Content-Encoding");
+  for (const char* accept : {"gzip", "br, gzip;q=0.5", "gzip ; q=1.0"})
+    CHECK(encoding_of(large, accept) == "gzip");
+  for (const char* accept : {"gzip;q=0", "gzip;q=0.000", "", "br"})
+    CHECK(encoding_of(large, accept) == "no Content-Encoding");
+  for (const char* type : {"image/png", "application/x-tar"})
+    CHECK(encoding_of(large, "gzip", type) == "no Content-Encoding");
   CHECK(encoding_of(std::string(1023, 'x'), "gzip") == "no Content-Encoding");
 }
 
@@ -153,4 +178,51 @@ TEST_CASE("a large body is compressed completely, and random bytes are not") {
   CHECK(response.text().size() > 32768);
   CHECK(unpacked(response.text()) == digits);
   CHECK(encoding_of(noise, "gzip") == "no Content-Encoding");
+}
+
+TEST_CASE("the reply is JSON unless Accept prefers YAML") {
+  for (const char* accept :
+       {"", "*/*", "application/*", "application/json", "application/json; charset=utf-8",
+        "application/json;version=1", "application/JSON", " application/json , ",
+        "application/xml;q=0.9, application/json;q=0.1", "application/x-yaml, application/json",
+        "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}) {
+    CHECK_MESSAGE(out(accept) == "application/json", accept);
+  }
+  for (const char* accept : {"application/x-yaml", "application/yaml", "text/yaml",
+                             "application/json;q=0.1, application/x-yaml;q=0.9", "application/json;q=0, */*",
+                             "application/json;q=0.5, application/*", "TEXT/YAML;Q=0.2"}) {
+    CHECK_MESSAGE(out(accept) == "application/x-yaml", accept);
+  }
+}
+
+TEST_CASE("unsupported media types are not acceptable, and a quality outside of 0 to 1 is malformed") {
+  for (const char* accept :
+       {"text/html", "text/plain", "application/vnd.foo+json", "application/json;q=0", "text/*"}) {
+    CHECK_MESSAGE(out(accept) == "none", accept);
+  }
+  CHECK(out("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", kPages) == "text/html");
+  CHECK(out("text/html;q=0.5, application/json", kPages) == "application/json");
+  CHECK(out("*/*", kPages) == "application/json");
+  for (const char* quality : {"abc", "", "1.1", "-1", "nan", "0.5x"}) {
+    const std::string header = format("application/json;q={}", quality);
+    CHECK(out(header) == format("Malformed HTTP header: `{}`", header));
+  }
+}
+
+TEST_CASE("Content-Type selects how a body is read, and other types and charsets are refused") {
+  CHECK(in("application/json") == "application/json");
+  CHECK(in("Application/JSON ; charset=\"UTF-8\"; x=y") == "application/json");
+  CHECK(in("application/x-yaml") == "application/x-yaml");
+  CHECK(in("text/yaml;charset=utf8") == "application/x-yaml");
+  CHECK(in("application/x-www-form-urlencoded") == "application/x-www-form-urlencoded");
+  CHECK(in("text/plain") == "text/plain");
+  const std::string accepted =
+      "; accepted are application/json, application/x-yaml, application/x-www-form-urlencoded and "
+      "text/plain, in UTF-8";
+  for (const char* type :
+       {"multipart/form-data; boundary=x", "text/xml", "text/html", "application/vnd.api+json",
+        "application/json; charset=latin-1", "json", "text/event-stream"}) {
+    CHECK(in(type) == format("Content type not supported: {}{}", type, accepted));
+  }
+  CHECK(in("") == "Content type not supported: the request has no Content-Type" + accepted);
 }

@@ -25,15 +25,18 @@ namespace rest_fcgi::test {
 /// `NOBODY` and `JOE` are the tokens of fred, eve and joe. `CRED` stands for fred's credentials as JSON
 /// members.
 struct Row {
-  std::string request;  ///< method and URL, for example `GET /minions?mid=ms-0`
-  std::string headers;  ///< the headers as `Name: value | Name: value`; the default Content-Type is JSON
+  /// `request` is the method and the URL, for example `GET /minions?mid=ms-0`.
+  std::string request;
+  /// `headers` has the form `Name: value | Name: value`. The default Content-Type is JSON.
+  std::string headers;
   std::string body;
   int status;
   /// The expected body, if not empty. The order of JSON keys does not matter. The texts "<any>", "<jid>",
   /// "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON, the body
   /// must contain it.
   std::string value;
-  std::string shows{};  ///< the expected headers as `Name: value | Name: value`; `-Name` must be missing
+  /// `shows` has the expected headers in the same form. A header `-Name` must be missing.
+  std::string shows{};
 };
 
 inline constexpr const char* kWith = "X-Auth-Token: TOKEN";

@@ -68,12 +68,9 @@ TEST_CASE("a missing session is reported before any other error") {
       {"PUT /hook", "X-Auth-Token: NOBODY", "", 401, ""},
       {"DELETE /keys", "", "", 405, ""},
   });
-  netapi::RestCherrypyOptions open;
-  open.webhook_disable_auth = true;
-  Rest(open).check({"GET /hook", "", "", 405, ""});
-  netapi::RestCherrypyOptions small;
-  small.max_request_body_size = 3;
-  Rest(small).check({{"POST /", "", "[{}, {}]", 401, ""}, {"POST /", kWith, "[{}, {}]", 413, ""}});
+  Rest(netapi::RestCherrypyOptions{.webhook_disable_auth = true}).check({"GET /hook", "", "", 405, ""});
+  Rest(netapi::RestCherrypyOptions{.max_request_body_size = 3})
+      .check({{"POST /", "", "[{}, {}]", 401, ""}, {"POST /", kWith, "[{}, {}]", 413, ""}});
 }
 
 TEST_CASE("fields without a value are ignored") {
@@ -131,16 +128,6 @@ TEST_CASE("a Content-Encoding that changes the bytes is refused") {
   Rest().check(rows);
 }
 
-TEST_CASE("the embedded engine accepts only jids of 20 digits") {
-  Rest().check({
-      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "jid": "my-job"})", 400,
-       R"({"status": 400, "return": "<has>Lowstate chunk 0: 'jid'"})"},
-      {"POST /", kWith,
-       R"({"client": "local_async", "tgt": "*", "fun": "test.ping", "jid": "20261120230610043746"})", 200,
-       R"({"return": [{"jid": "20261120230610043746", "minions": "<any>"}]})"},
-  });
-}
-
 TEST_CASE("POST / runs chunks with the session's credentials") {
   Rest rest;
   rest.check({
@@ -169,6 +156,12 @@ TEST_CASE("POST / runs chunks with the session's credentials") {
       {"POST /", "X-Auth-Token: NOBODY", R"({"client": "runner", "fun": "manage.up"})", 401,
        R"({"status": 401, "return": "Authentication failure of type \"token\" occurred for user eve."})"},
       {"POST /", "X-Auth-Token: TOKEN | Accept: text/html", kPing, 406, ""},
+      // The embedded engine accepts only jids of 20 digits.
+      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "jid": "my-job"})", 400,
+       R"({"status": 400, "return": "<has>Lowstate chunk 0: 'jid'"})"},
+      {"POST /", kWith,
+       R"({"client": "local_async", "tgt": "*", "fun": "test.ping", "jid": "20261120230610043746"})", 200,
+       R"({"return": [{"jid": "20261120230610043746", "minions": "<any>"}]})"},
   });
   CHECK_FALSE(rest.log().has(rest.token("eve").substr(0, 20)));
 }
@@ -216,11 +209,17 @@ TEST_CASE("login creates a session and logout ends it") {
   });
 }
 
-TEST_CASE("a login reports that the master is unavailable") {
+TEST_CASE("an unavailable master is reported with 503 and Retry-After, also to a login") {
   const auto master = std::make_shared<FakeMaster>();
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  master->on_start = [](const std::string& what) -> std::optional<Error> {
+    if (what != "runner") return std::nullopt;
+    return Error{ErrorKind::unavailable, "Salt Master is not available.", {}};
+  };
+  rest.check({"GET /jobs", kWith, "", 503, R"({"status": 503, "return": "Salt Master is not available."})",
+              "Retry-After: 1"});
   master->on_session = [](SteadyTime) { return Error{ErrorKind::unavailable, "The master is away.", {}}; };
-  Rest(netapi::RestCherrypyOptions{}, master)
-      .check({"POST /login", "", "{CRED}", 503, R"({"status": 503, "return": "<has>The master is away."})",
+  rest.check({"POST /login", "", "{CRED}", 503, R"({"status": 503, "return": "<has>The master is away."})",
               "-Set-Cookie"});
 }
 

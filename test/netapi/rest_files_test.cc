@@ -23,9 +23,7 @@ TEST_CASE("static files support ranges and conditional requests, and stay below 
   std::filesystem::create_symlink("/etc", dir.path() / "www/etc");
   dir.write("www/empty.txt", "");
   REQUIRE(::mkfifo((dir / "www/pipe").c_str(), 0600) == 0);
-  netapi::RestCherrypyOptions options;
-  options.static_root = dir / "www";
-  Rest rest(options);
+  Rest rest(netapi::RestCherrypyOptions{.static_root = dir / "www"});
   const auto file = rest.call({"GET /static/a%20b.txt", "", "", 200, ""});
   const std::string changed = header(file, "Last-Modified");
   rest.check(
@@ -67,9 +65,7 @@ TEST_CASE("static files support ranges and conditional requests, and stay below 
 TEST_CASE("a large file is streamed, and an error if it becomes shorter") {
   const TempDir dir;
   const std::string path = dir.write("large.bin", std::string(200000, 'x'));
-  netapi::RestCherrypyOptions options;
-  options.static_root = dir.path();
-  Rest rest(options);
+  Rest rest(netapi::RestCherrypyOptions{.static_root = dir.path()});
   http::Response response = rest.call({"GET /static/large.bin", "", "", 200, ""});
   auto& stream = std::get<std::unique_ptr<http::Stream>>(response.body);
   CHECK(stream->next());
@@ -79,10 +75,8 @@ TEST_CASE("a large file is streamed, and an error if it becomes shorter") {
 
 TEST_CASE("browsers get the file of app on every path") {
   const TempDir dir;
-  netapi::RestCherrypyOptions options;
-  options.app = dir.write("gui.html", "GUI");
-  options.favicon = dir.write("favicon.ico", "ICON");
-  Rest rest(options);
+  Rest rest(netapi::RestCherrypyOptions{.app = dir.write("gui.html", "GUI"),
+                                        .favicon = dir.write("favicon.ico", "ICON")});
   const std::string browser = "Accept: text/html,application/xhtml+xml,*/*;q=0.8";
   rest.check({{"GET /app", "", "", 200, "GUI", "Content-Type: text/html;charset=utf-8 | Allow: GET, HEAD"},
               {"GET /app/x/y?z=1", "", "", 200, "GUI"},
@@ -128,17 +122,13 @@ TEST_CASE("without app, browsers get the built-in page with a strict policy") {
               {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
 }
 
-TEST_CASE("the login form of the built-in page has the eauth back ends") {
-  netapi::RestCherrypyOptions options;
-  options.common.eauths = {"pam", "a\"<b"};
-  Rest(options).check({"GET /", "Accept: text/html", "", 200,
-                       "data-eauths=\"[&quot;pam&quot;, &quot;a\\&quot;&lt;b&quot;]\""});
-}
-
-TEST_CASE("the built-in page respects api_acl") {
+TEST_CASE("the built-in page respects api_acl, and its login form has the eauth back ends") {
   const std::string browser = "Cookie: session_id=TOKEN | Accept: text/html";
   netapi::RestCherrypyOptions options;
+  options.common.eauths = {"pam", "a\"<b"};
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
-  Rest(options).check({{"GET /", browser, "", 200, "data-user=\"\""},
-                       {"GET /", browser + " | Remote-Addr: 198.51.100.9", "", 200, "data-user=\"fred\""}});
+  Rest(options).check(
+      {{"GET /", browser, "", 200, "data-user=\"\""},
+       {"GET /", browser + " | Remote-Addr: 198.51.100.9", "", 200, "data-user=\"fred\""},
+       {"GET /", browser, "", 200, "data-eauths=\"[&quot;pam&quot;, &quot;a\\&quot;&lt;b&quot;]\""}});
 }

@@ -168,9 +168,8 @@ TEST_CASE("a hook of rest_tornado fires an event in its own form") {
   master->on_fire = [](std::string_view) { return Error{ErrorKind::unavailable, "No right to fire.", {}}; };
   rest.check({"POST /hook", kWith, "{}", 503, ""});
   Rest(netapi::RestTornadoOptions{}).check({"POST /hook", "X-Auth-Token: NOBODY", "{}", 401, kLogIn});
-  netapi::RestTornadoOptions open;
-  open.webhook_disable_auth = true;
-  Rest(open, std::make_shared<FakeMaster>()).check({"POST /hook", "X-Auth-Token: bad", "{}", 200, ""});
+  Rest(netapi::RestTornadoOptions{.webhook_disable_auth = true}, std::make_shared<FakeMaster>())
+      .check({"POST /hook", "X-Auth-Token: bad", "{}", 200, ""});
 }
 
 TEST_CASE("rest_tornado runs chunks in parallel and returns them in order") {

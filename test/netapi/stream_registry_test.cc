@@ -75,7 +75,7 @@ TEST_CASE("the number of streams is limited in total and per user") {
   CHECK(table.open(fred));
 }
 
-TEST_CASE("a stream ends after its token was revoked elsewhere") {
+TEST_CASE("a stream ends after its token was revoked elsewhere, and with end_streams at once") {
   const Table table;
   const auto fred = table.log_in(), joe = table.log_in("joe");
   const auto mine = table.open(fred), also_mine = table.open(fred), other = table.open(joe);
@@ -85,19 +85,14 @@ TEST_CASE("a stream ends after its token was revoked elsewhere") {
   CHECK(next_update(**also_mine).end_reason == "The session has ended.");
   CHECK((*other)->poll(nullptr).end_reason.empty());
   CHECK(table.open(joe));
+  const auto ann = table.open(table.log_in("ann"));
+  REQUIRE(table.master->logout(joe.token, SteadyTime::max()));
+  table.streams->end_streams(joe.token);
+  CHECK_FALSE((*other)->poll(nullptr).end_reason.empty());
+  CHECK((*ann)->poll(nullptr).end_reason.empty());
 }
 
-TEST_CASE("end_streams ends the streams of a token at once") {
-  const Table table;
-  const auto fred = table.log_in();
-  const auto subscription = table.open(fred), other = table.open(table.log_in("joe"));
-  REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
-  table.streams->end_streams(fred.token);
-  CHECK_FALSE((*subscription)->poll(nullptr).end_reason.empty());
-  CHECK((*other)->poll(nullptr).end_reason.empty());
-}
-
-TEST_CASE("a stream gets changed permissions") {
+TEST_CASE("a stream gets changed permissions, and a reload replaces the client that is asked") {
   const Table table;
   const auto session = table.log_in();
   const auto subscription = table.open(session);
@@ -108,14 +103,11 @@ TEST_CASE("a stream gets changed permissions") {
   CHECK(poll.permit->user == "fred");
   table.master->scope = auth::EventScope::nothing;
   CHECK(next_update(**subscription).end_reason == "No rule of external_auth lets you see events.");
-}
-
-TEST_CASE("a reload replaces the client that is asked") {
-  const Table table;
-  const auto subscription = table.open(table.log_in());
+  table.master->scope = auth::EventScope::all;
+  const auto other = table.open(table.log_in());
   const auto fresh = std::make_shared<FakeMaster>();
   table.streams->use(std::make_shared<const client::NetapiClient>(quick_options(), fresh), {});
-  CHECK(next_update(**subscription).end_reason == "The session has ended.");
+  CHECK(next_update(**other).end_reason == "The session has ended.");
 }
 
 TEST_CASE("streams survive a silent master until the token expires") {
