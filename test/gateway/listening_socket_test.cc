@@ -10,16 +10,20 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "../support/fcgi_client.h"
 #include "../support/loopback_http.h"
+#include "../support/passed_sockets.h"
 #include "../support/temp_dir.h"
+#include "gateway/socket_activation.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
 using rest_fcgi::test::FcgiClient;
+using rest_fcgi::test::run_with_sockets;
 using rest_fcgi::test::TempDir;
 using rest_fcgi::test::unused_port;
 
@@ -87,12 +91,18 @@ std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remot
   return open_listener(options);
 }
 
-UniqueFd bound_socket(const std::string& path, int type = SOCK_STREAM) {
-  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+template <class Address>
+UniqueFd bind_socket(int type, const Address& address, bool listens = true) {
+  UniqueFd fd(::socket(reinterpret_cast<const sockaddr&>(address).sa_family, type | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  if (listens) REQUIRE(::listen(fd.get(), 1) == 0);
+  return fd;
+}
+
+sockaddr_un unix_address(const std::string& path) {
   sockaddr_un address = {AF_UNIX, {}};
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  return fd;
+  return address;
 }
 
 }  // namespace
@@ -132,17 +142,12 @@ TEST_CASE("a unix socket's path must have 1 to 107 bytes") {
   CHECK(contains(message, "the path has 108 bytes, expected at most 107"));
 }
 
-TEST_CASE("opening a unix socket on which another process listens is an error") {
+TEST_CASE("a left-over unix socket is replaced, but not one on which another process listens") {
   const TempDir dir;
+  bind_socket(SOCK_STREAM, unix_address(dir / "s"), false)
+      .reset();  // a killed process leaves the file of its socket
   const auto first = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(contains(refusal("unix:" + (dir / "s")), "another process is serving this socket"));
-  CHECK(FcgiClient::unix_socket(dir / "s").connected());
-}
-
-TEST_CASE("a left-over unix socket is replaced") {
-  const TempDir dir;
-  bound_socket(dir / "s").reset();  // a killed process leaves the file of its socket
-  const auto listener = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
 
@@ -154,27 +159,21 @@ TEST_CASE("a file that is not a left-over stream socket is kept") {
   CHECK(contains(refusal("unix:" + dir.path().string()), "the path exists and is not a socket"));
   REQUIRE(::symlink("nowhere", (dir / "link").c_str()) == 0);
   CHECK(contains(refusal("unix:" + (dir / "link")), "the path exists and is not a socket"));
-  const UniqueFd datagrams = bound_socket(dir / "datagrams", SOCK_DGRAM);
+  const UniqueFd datagrams = bind_socket(SOCK_DGRAM, unix_address(dir / "datagrams"), false);
   CHECK(contains(refusal("unix:" + (dir / "datagrams")),
                  "cannot tell whether a process is serving this socket"));
   CHECK(exists(dir / "datagrams"));
 }
 
-TEST_CASE("an unknown owner or group is an error and leaves no socket") {
+TEST_CASE("a unix socket gets its owner and group, or is removed if they are unknown or cannot be set") {
   const TempDir dir;
   Options options = listening_on("unix:" + (dir / "s"));
   options.socket_owner = "nobody.here";
   CHECK(contains(refusal(options), "socket_owner: there is no user 'nobody.here'"));
-  options.socket_owner.clear();
+  options.socket_owner = "daemon";
   options.socket_group = "no.group";
   CHECK(contains(refusal(options), "socket_group: there is no group 'no.group'"));
   CHECK(!exists(dir / "s"));
-}
-
-TEST_CASE("a unix socket gets its owner and group, or is removed if they cannot be set") {
-  const TempDir dir;
-  Options options = listening_on("unix:" + (dir / "s"));
-  options.socket_owner = "daemon";
   options.socket_group = "daemon";
   if (::geteuid() == 0) {
     const auto listener = open_listener(options);
@@ -201,14 +200,13 @@ TEST_CASE("a unix socket is removed at the end, unless another process replaced 
 }
 
 TEST_CASE("a loopback address may be IPv4, IPv6 in brackets or localhost") {
-  auto listener = on_free_port("127.0.0.1");
-  CHECK(FcgiClient::tcp(port_of(*listener)).connected());
-  listener = on_free_port("localhost");
-  CHECK(FcgiClient::tcp(port_of(*listener)).connected());
-  listener = on_free_port("127.1.2.3");
-  CHECK(FcgiClient::tcp(port_of(*listener), "127.1.2.3").connected());
-  listener = on_free_port("[::1]");
-  CHECK(FcgiClient::tcp(port_of(*listener), "::1").connected());
+  for (const auto& [host, address] : {std::pair("127.0.0.1", "127.0.0.1"),
+                                      {"localhost", "127.0.0.1"},
+                                      {"127.1.2.3", "127.1.2.3"},
+                                      {"[::1]", "::1"}}) {
+    const auto listener = on_free_port(host);
+    CHECK(FcgiClient::tcp(port_of(*listener), address).connected());
+  }
 }
 
 TEST_CASE("an address other than loopback requires allow_remote") {
@@ -275,4 +273,110 @@ TEST_CASE("a unix socket named PID.NUMBER is mod_fcgid's and carries no streams"
   };
   CHECK_FALSE(can_stream("5173.0"));
   for (const char* name : {"fcgi.sock", "5173", "5173.", ".1", "5173.0.1"}) CHECK(can_stream(name));
+}
+
+namespace {
+
+std::string take_error(const std::vector<int>& given, const std::string& count) {
+  return run_with_sockets(given, count, nullptr, [] {
+    const auto taken = SocketActivation::take();
+    return taken ? std::string() : taken.error().message;
+  });
+}
+std::string take_error(int fd) {
+  return take_error({fd}, "1");
+}
+
+sockaddr_in loopback_address(int fd = -1) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (fd >= 0) REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return address;
+}
+
+const sockaddr& as_sockaddr(const sockaddr_in& address) {
+  return reinterpret_cast<const sockaddr&>(address);
+}
+
+}  // namespace
+
+TEST_CASE("take assigns each activation socket by its address and sets close-on-exec") {
+  const TempDir dir;
+  const UniqueFd fastcgi = bind_socket(SOCK_STREAM, unix_address(dir / "s"));
+  const UniqueFd http = bind_socket(SOCK_STREAM, loopback_address());
+  const sockaddr_in port = loopback_address(http.get());
+  const auto use = [&port]() -> std::string {
+    auto taken = SocketActivation::take();
+    if (!taken) return taken.error().message;
+    const UniqueFd unix_socket = taken->unix_socket();
+    const auto on_port = taken->on_port(as_sockaddr(port));
+    if (!unix_socket || !on_port || !*on_port) return "a socket is missing";
+    for (const int fd : {unix_socket.get(), on_port->get()}) {
+      if ((::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0 || (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+        return "flags";
+    }
+    const auto again = taken->on_port(as_sockaddr(port));
+    if (taken->unix_socket() || !again || *again) return "a socket was returned twice";
+    for (int fd = 3; fd < 8; ++fd) {
+      const bool is_ours = fd == unix_socket.get() || fd == on_port->get();
+      if (!is_ours && ::fcntl(fd, F_GETFD) == 0) return "a child inherits a socket";
+    }
+    return taken->check_rest() ? "ok" : "a socket is left";
+  };
+  CHECK(run_with_sockets({fastcgi.get(), http.get()}, "2", nullptr, use) == "ok");
+  CHECK(run_with_sockets({http.get(), fastcgi.get()}, "2", nullptr, use) == "ok");
+}
+
+TEST_CASE("take ignores sockets if LISTEN_PID is not this process") {
+  const UniqueFd http = bind_socket(SOCK_STREAM, loopback_address());
+  const sockaddr_in port = loopback_address(http.get());
+  const auto use = [&port]() -> std::string {
+    auto taken = SocketActivation::take();
+    if (!taken) return taken.error().message;
+    const auto on_port = taken->on_port(as_sockaddr(port));
+    return on_port && !*on_port && ::fcntl(3, F_GETFD) >= 0 ? "ignored" : "taken";
+  };
+  for (const char* pid : {"1", "", "0", "no number", "99999999999999999999"}) {
+    CHECK(run_with_sockets({http.get()}, "1", pid, use) == "ignored");
+    CHECK(run_with_sockets({http.get()}, "no number", pid, use) == "ignored");
+  }
+  CHECK(run_with_sockets({http.get()}, "0", nullptr, use) == "ignored");
+}
+
+TEST_CASE("take refuses a LISTEN_FDS that is not a number from 0 to 16") {
+  for (const char* count : {"", "-1", "17", "2147483647", "4294967297", "99999999999999999999", "1x", " 1"}) {
+    CHECK(take_error({}, count) ==
+          "LISTEN_FDS: found '" + std::string(count) + "', expected a number of sockets from 0 to 16");
+  }
+}
+
+TEST_CASE("take refuses descriptors that are not listening stream sockets") {
+  const TempDir dir;
+  const std::string message = "LISTEN_FDS: file descriptor 3 is not a listening stream socket";
+  CHECK(take_error(-1) == message);
+  CHECK(take_error(UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get()) == message);
+  CHECK(take_error(bind_socket(SOCK_STREAM, loopback_address(), false).get()) == message);
+  CHECK(take_error(bind_socket(SOCK_DGRAM, loopback_address(), false).get()) == message);
+  CHECK(take_error(bind_socket(SOCK_DGRAM, unix_address(dir / "datagrams"), false).get()) == message);
+  CHECK(take_error(bind_socket(SOCK_SEQPACKET, unix_address(dir / "packets")).get()) == message);
+  const UniqueFd good = bind_socket(SOCK_STREAM, loopback_address());
+  CHECK(take_error({good.get(), -1}, "2") ==
+        "LISTEN_FDS: file descriptor 4 is not a listening stream socket");
+}
+
+TEST_CASE("check_rest refuses a second socket for the same port") {
+  const UniqueFd http = bind_socket(SOCK_STREAM, loopback_address());
+  const sockaddr_in port = loopback_address(http.get());
+  const auto use = [&port]() -> std::string {
+    auto taken = SocketActivation::take();
+    if (!taken) return taken.error().message;
+    const auto on_port = taken->on_port(as_sockaddr(port));
+    const auto rest = taken->check_rest();
+    return on_port && *on_port && !rest ? rest.error().message : "taken";
+  };
+  const std::string message = run_with_sockets({http.get(), http.get()}, "2", nullptr, use);
+  CHECK(message.starts_with("LISTEN_FDS: a socket on port " + std::to_string(ntohs(port.sin_port)) +
+                            " is not used"));
 }

@@ -172,9 +172,8 @@ TEST_CASE("a listening socket on descriptor 0 is served, and stays open for othe
   const TempDir dir;
   Options options = on_socket(dir);
   SocketActivation none;
-  const auto opened = open_fastcgi_socket(options, none);
-  REQUIRE(opened);
-  const int shared = opened->fd.get();
+  const auto opened = *open_fastcgi_socket(options, none);
+  const int shared = opened.fd.get();
   for (const char* listen : {"", "fd:0"}) {
     Child child([&] {
       ::dup2(shared, 0);

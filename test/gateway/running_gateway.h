@@ -78,6 +78,13 @@ inline std::ptrdiff_t open_files() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
+/// Waits until the number of open descriptors does not change, and returns this number.
+inline std::ptrdiff_t settled_open_files() {
+  std::ptrdiff_t files = 0;
+  REQUIRE(eventually([&] { return std::exchange(files, open_files()) == open_files(); }));
+  return files;
+}
+
 /// Returns the number of threads of the pool, including ending threads.
 inline std::size_t worker_threads() {
   std::size_t count = 0;

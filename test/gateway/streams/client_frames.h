@@ -9,10 +9,12 @@
 namespace rest_fcgi::gateway::test {
 
 struct ClientFrame {
-  int first = 0x81;  ///< the first byte with FIN and the opcode; 0x81 is a whole text message
+  /// `first` is the first byte, with FIN and the opcode. 0x81 is a whole text message.
+  int first = 0x81;
   std::string payload{};
   bool masked = true;
-  int length_bytes = -1;  ///< the size of the extended length in bytes; -1 chooses the smallest size
+  /// `length_bytes` is the size of the extended length in bytes. -1 chooses the smallest size.
+  int length_bytes = -1;
 
   [[nodiscard]] std::string bytes() const {
     const std::size_t size = payload.size();

@@ -51,7 +51,8 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
   [[nodiscard]] std::size_t takes() const noexcept { return takes_; }
 
   std::string keep_alive;
-  bool answers_messages = false;  ///< whether a feed answers each message of a client with the text `heard`
+  /// If `answers_messages` is true, a feed answers each message of a client with the text `heard`.
+  bool answers_messages = false;
 
  private:
   class SourceFeed final : public http::Feed {

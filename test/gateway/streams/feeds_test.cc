@@ -35,7 +35,7 @@ struct Served {
   HttpPeer peer{port_of(options)};
 };
 
-TEST_CASE("HTTP/1.1 sends the parts of a feed in chunks, and the last chunk at its end") {
+TEST_CASE("HTTP/1.1 sends a feed in chunks, HTTP/1.0 sends it unframed, and HEAD opens no stream") {
   Served served;
   served.peer.send(http_get("/events"));
   const HttpReply head = served.peer.head();
@@ -50,24 +50,18 @@ TEST_CASE("HTTP/1.1 sends the parts of a feed in chunks, and the last chunk at i
   CHECK(served.peer.chunk().empty());
   CHECK(served.peer.closed_within(kSoon));
   CHECK(eventually([&] { return served.source->open_feeds() == 0; }));
-}
-
-TEST_CASE("HTTP/1.0 sends the parts of a feed unframed, and closes the connection at its end") {
-  Served served;
-  served.peer.send("GET /events HTTP/1.0\r\n\r\n");
-  CHECK(served.peer.head().header("Transfer-Encoding").empty());
-  served.source->publish("one\n\n");
-  CHECK(served.peer.bytes(5) == "one\n\n");
-  served.source->end();
-  CHECK(served.peer.closed_within(kSoon));
-}
-
-TEST_CASE("HEAD returns the head of a feed, and opens no stream") {
-  Served served;
-  served.peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  CHECK(served.peer.head().status == 200);
-  CHECK(served.peer.closed_within(kSoon));
-  CHECK(served.source->open_feeds() == 0);
+  Served old;
+  old.peer.send("GET /events HTTP/1.0\r\n\r\n");
+  CHECK(old.peer.head().header("Transfer-Encoding").empty());
+  old.source->publish("one\n\n");
+  CHECK(old.peer.bytes(5) == "one\n\n");
+  old.source->end();
+  CHECK(old.peer.closed_within(kSoon));
+  Served to_head;
+  to_head.peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(to_head.peer.head().status == 200);
+  CHECK(to_head.peer.closed_within(kSoon));
+  CHECK(to_head.source->open_feeds() == 0);
 }
 
 TEST_CASE("FastCGI sends the parts of a feed in records") {

@@ -88,8 +88,7 @@ Peer add_stream(Streams& streams, FeedSource& source, Form form) {
   return add_stream(streams, source.feed(), Framing(form, 0x0102));
 }
 
-StreamLimits quick_limits() {
-  StreamLimits limits;
+StreamLimits quick_limits(StreamLimits limits = {}) {
   limits.sweep = milliseconds(10);
   return limits;
 }
@@ -128,9 +127,7 @@ TEST_CASE("parts that are ready together are sent together, in each form") {
 
 TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped without delaying others") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.blocked = milliseconds(1500);
-  Streams streams(limits);
+  Streams streams(quick_limits({.blocked = milliseconds(1500)}));
   const Peer blocked = add_stream(streams, *source, Form::bare);
   const Peer good = add_stream(streams, *source, Form::bare);
   const Peer slow = add_stream(streams, *source, Form::chunks);
@@ -159,10 +156,7 @@ TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped 
 
 TEST_CASE("a peer that reads below the least rate is dropped") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.blocked = milliseconds(1000);
-  limits.rate = std::size_t{1} << 30;
-  Streams streams(limits);
+  Streams streams(quick_limits({.blocked = milliseconds(1000), .rate = std::size_t{1} << 30}));
   const Peer peer = add_stream(streams, *source, Form::bare);
   source->publish(std::string(100'000'000, 'x'));
   std::size_t got = 0;
@@ -176,9 +170,7 @@ TEST_CASE("a peer that reads below the least rate is dropped") {
 
 TEST_CASE("a stream whose feed ends while the peer does not read is closed") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.end = milliseconds(50);
-  Streams streams(limits);
+  Streams streams(quick_limits({.end = milliseconds(50)}));
   const Peer peer = add_stream(streams, *source, Form::messages);
   source->publish(std::string(10'000'000, 'x'));
   CHECK(peer.bytes(1) == "\x81");
@@ -218,10 +210,7 @@ TEST_CASE("a stream ends at once when its peer closes the connection") {
 TEST_CASE("keep-alives are sent on idle streams, and a WebSocket without pongs is closed") {
   const auto source = FeedSource::make();
   source->keep_alive = ": \n\n";
-  StreamLimits limits = quick_limits();
-  limits.keep_alive = milliseconds(50);
-  limits.silence = milliseconds(1000);
-  Streams streams(limits);
+  Streams streams(quick_limits({.keep_alive = milliseconds(50), .silence = milliseconds(1000)}));
   const Peer records = add_stream(streams, *source, Form::records);
   const Peer chunks = add_stream(streams, *source, Form::chunks);
   const Peer answering = add_stream(streams, *source, Form::messages);
@@ -268,9 +257,7 @@ TEST_CASE("a WebSocket close is answered with the peer's code") {
 
 TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with the matching code") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.end = milliseconds(100);
-  Streams streams(limits);
+  Streams streams(quick_limits({.end = milliseconds(100)}));
   const auto code_after = [&](const std::string& frames) {
     const Peer peer = add_stream(streams, *source, Form::messages);
     peer.send(frames);
@@ -279,11 +266,9 @@ TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with t
     CHECK(close[0] == '\x88');
     return static_cast<unsigned char>(close[2]) * 256 + static_cast<unsigned char>(close[3]);
   };
-  CHECK(code_after(ClientFrame{kText, "x", false}.bytes()) == 1002);
-  CHECK(code_after(client_frame(0x83)) == 1002);
-  CHECK(code_after(client_frame(0xC1, "x")) == 1002);
-  CHECK(code_after(client_frame(0x80, "x")) == 1002);
-  CHECK(code_after(client_frame(0x09, "x")) == 1002);
+  for (const std::string& frame : {ClientFrame{kText, "x", false}.bytes(), client_frame(0x83),
+                                   client_frame(0xC1, "x"), client_frame(0x80, "x"), client_frame(0x09, "x")})
+    CHECK(code_after(frame) == 1002);
   CHECK(code_after(client_frame(kText, "\xff")) == 1007);
   CHECK(code_after(client_frame(0x01, "\xc3") + client_frame(0x80)) == 1007);
   CHECK(code_after(client_frame(kText, std::string(65537, 'x'))) == 1009);
@@ -293,9 +278,7 @@ TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with t
 
 TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.blocked = milliseconds(200);
-  Streams streams(limits);
+  Streams streams(quick_limits({.blocked = milliseconds(200)}));
   const Peer peer = add_stream(streams, *source, Form::messages);
   std::thread flood([&] {
     const std::string pings = [] {
@@ -313,10 +296,8 @@ TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
 
 TEST_CASE("a WebSocket peer that reads nothing is dropped while a ping waits") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.silence = milliseconds(400);  // a ping is sent after 200 ms
-  limits.blocked = milliseconds(300);
-  Streams streams(limits);
+  // A ping is sent after 200 ms.
+  Streams streams(quick_limits({.blocked = milliseconds(300), .silence = milliseconds(400)}));
   std::vector<Peer> peers;
   for (int i = 0; i < 20; ++i) peers.push_back(add_stream(streams, *source, Form::messages));
   source->publish(std::string(10'000'000, 'x'));
@@ -325,9 +306,7 @@ TEST_CASE("a WebSocket peer that reads nothing is dropped while a ping waits") {
 
 TEST_CASE("a stream is closed soon if the peer does not answer the WebSocket close") {
   const auto source = FeedSource::make();
-  StreamLimits limits = quick_limits();
-  limits.end = milliseconds(100);
-  Streams streams(limits);
+  Streams streams(quick_limits({.end = milliseconds(100)}));
   const Peer websocket = add_stream(streams, *source, Form::messages);
   const Peer chunks = add_stream(streams, *source, Form::chunks);
   source->end(4401, "logged out");
