@@ -34,27 +34,36 @@ TEST_CASE("a program is ended at its time limit") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a program that is ended leaves no child processes") {
-  const Ended ended = run_until_line("sleep 1000 & echo $!; wait", std::chrono::seconds(100));
-  CHECK(ended.how == How::stopped);
-  CHECK(ended.code == -SIGTERM);
-  CHECK(ends_soon(first_line(ended.output)));
-}
-
-TEST_CASE("a program that ignores SIGTERM gets SIGKILL after the grace") {
-  const Ended ended = run_until_line(
-      "trap '' TERM; (sleep 1000; sleep 1000) & echo $!; while :; do sleep 0.05; done", milliseconds(100));
-  CHECK(ended.how == How::stopped);
-  CHECK(ended.code == -SIGKILL);
-  CHECK(ends_soon(first_line(ended.output)));
-}
-
-TEST_CASE("the output of a program after SIGTERM is kept") {
+TEST_CASE("a program that is ended gets SIGTERM, then SIGKILL, and leaves no child processes") {
+  struct Row {
+    const char* text;
+    std::chrono::milliseconds grace;
+    int code;
+  };
+  const Row rows[] = {
+      {"sleep 1000 & echo $!; wait", std::chrono::seconds(100), -SIGTERM},
+      {"trap '' TERM; (sleep 1000; sleep 1000) & echo $!; while :; do sleep 0.05; done", milliseconds(100),
+       -SIGKILL},
+      // This child leaves the group and the session of the program.
+      {"setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000", milliseconds(100), -SIGTERM},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const Ended ended = run_until_line(row.text, row.grace);
+    CHECK(ended.how == How::stopped);
+    CHECK(ended.code == row.code);
+    CHECK(ends_soon(first_line(ended.output)));
+  }
+  // The output after SIGTERM is kept.
   const Ended ended = run_until_line("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done",
                                      std::chrono::seconds(100));
   CHECK(ended.how == How::stopped);
   CHECK(ended.code == 7);
   CHECK(ended.output == "ready\nbye\n");
+  std::stop_source stop;
+  stop.request_stop();  // before the start
+  CHECK(run(shell("sleep 1000"), stop.get_token()).how == How::stopped);
+  CHECK_FALSE(has_children());
 }
 
 TEST_CASE("the output of children is waited for when the program itself is gone") {
@@ -64,13 +73,6 @@ TEST_CASE("the output of children is waited for when the program itself is gone"
   const Ended ended = run(held);
   CHECK(ended.how == How::timed_out);
   CHECK_FALSE(has_children());
-}
-
-TEST_CASE("a process that left group and session ends with its program") {
-  const Ended ended = run_until_line("setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000",
-                                     milliseconds(100));
-  CHECK(ended.how == How::stopped);
-  CHECK_FALSE(is_alive(first_line(ended.output)));
 }
 
 /// A command that starts a traditional daemon. The daemon is an orphan in its own session, without
@@ -125,8 +127,8 @@ TEST_CASE("a process of another user that cannot be ended is reported after the 
     stays.grace = milliseconds(100);
     ended = ProgramRunner(helper).run(stays, {});
     Program leaves = shell(sudo +
-                           " --reuid=0 sleep 1000 </dev/null >/dev/null 2>&1 & "
-                           "until [ \"$(cat /proc/$!/comm)\" = sleep ]; do sleep 0.01; done; exit 3");
+                           " --reuid=0 sleep 1000 </dev/null >/dev/null 2>&1 & until [ \"$(cat "
+                           "/proc/$!/comm)\" = sleep ]; do sleep 0.01; done; exit 3");
     leaves.grace = milliseconds(100);
     left = ProgramRunner(helper).run(leaves, {});
   }).join();
@@ -157,24 +159,22 @@ TEST_CASE("a rest_fcgi_run that does not answer is given up") {
     std::this_thread::sleep_for(milliseconds(50));
     stop.request_stop();
   });
-  const Result<Ended> ended = ProgramRunner(deaf, milliseconds(50)).run(any, stop.get_token());
-  REQUIRE_FALSE(ended);
-  CHECK(ended.error().kind == ErrorKind::unavailable);
-  CHECK(ended.error().message.starts_with("The program 'true' is lost: rest_fcgi_run no longer answers"));
+  const Error error = ProgramRunner(deaf, milliseconds(50)).run(any, stop.get_token()).error();
+  CHECK(error.kind == ErrorKind::unavailable);
+  CHECK(error.message.starts_with("The program 'true' is lost: rest_fcgi_run no longer answers"));
   CHECK_FALSE(has_children());
 }
 
 TEST_CASE("a missing rest_fcgi_run, or one that ends, is an error") {
   Program any = program({"true"});
   const auto refusal = [&any](const std::string& helper) {
-    const Result<Ended> ended = ProgramRunner(helper).run(any, {});
-    REQUIRE_FALSE(ended);
-    CHECK(ended.error().kind == ErrorKind::unavailable);
-    return ended.error().message;
+    const Error error = ProgramRunner(helper).run(any, {}).error();
+    CHECK(error.kind == ErrorKind::unavailable);
+    return error.message;
   };
-  CHECK(refusal("/nosuch/run") ==
-        "The program 'true' cannot be started: cannot start the helper /nosuch/run: No such file or "
-        "directory");
+  CHECK(
+      refusal("/nosuch/run") ==
+      "The program 'true' cannot be started: cannot start the helper /nosuch/run: No such file or directory");
   CHECK(refusal("unix:/nosuch/run") ==
         "The program 'true' cannot be started: cannot connect to the socket /nosuch/run: No such file or "
         "directory");
@@ -200,13 +200,6 @@ TEST_CASE("with few descriptors a program is not started, and the error names th
   }
   CHECK(refusals.contains(
       "The program 'true' cannot be started: cannot create a socket for the helper: Too many open files"));
-}
-
-TEST_CASE("a program does not outlast a stop request that came before its start") {
-  std::stop_source stop;
-  stop.request_stop();
-  CHECK(run(shell("sleep 1000"), stop.get_token()).how == How::stopped);
-  CHECK_FALSE(has_children());
 }
 
 TEST_CASE("a program is ended when on_line throws") {

@@ -25,7 +25,7 @@
 namespace rest_fcgi::process {
 namespace {
 
-TEST_CASE("run returns outputs and exit status") {
+TEST_CASE("run passes arguments unchanged, and returns outputs and exit status or signal") {
   const Ended ended = run(shell("echo out; echo err >&2; exit 3"));
   CHECK(ended.how == How::exited);
   CHECK(ended.code == 3);
@@ -35,24 +35,14 @@ TEST_CASE("run returns outputs and exit status") {
   CHECK_FALSE(ended.output_cut);
   CHECK_FALSE(ended.errors_cut);
   CHECK_FALSE(has_children());
-}
-
-TEST_CASE("standard error can be merged into standard output, in order") {
-  Program both = shell("echo 1; echo 2 >&2; echo 3");
-  both.merge_errors = true;
-  const Ended ended = run(both);
-  CHECK(ended.output == "1\n2\n3\n");
-  CHECK(ended.errors.empty());
-}
-
-TEST_CASE("the code of a program that a signal ends is the negative signal number") {
-  const Ended ended = run(shell("kill -9 $$"));
-  CHECK(ended.how == How::killed);
-  CHECK(ended.code == -9);
-}
-
-TEST_CASE("arguments reach the program unchanged") {
   CHECK(run(program({"printf", "%s|", "a b", "", "$HOME", "*", "'"})).output == "a b||$HOME|*|'|");
+  Program both = shell("echo 1; echo 2 >&2; echo 3; kill -9 $$");
+  both.merge_errors = true;  // in the order of the program
+  const Ended killed = run(both);
+  CHECK(killed.output == "1\n2\n3\n");
+  CHECK(killed.errors.empty());
+  CHECK(killed.how == How::killed);
+  CHECK(killed.code == -9);
 }
 
 TEST_CASE("a program has the environment that it is given, and can inherit that of rest_fcgi_run") {
@@ -98,7 +88,7 @@ TEST_CASE("a program that cannot be run is an error with Python's message") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a folder that cannot be entered is an error with its name") {
+TEST_CASE("a program starts in its folder, else in HOME or /") {
   const test::TempDir dir;
   Program pwd = program({"pwd"});
   CHECK(run(pwd).output == "/\n");
@@ -108,19 +98,24 @@ TEST_CASE("a folder that cannot be entered is an error with its name") {
   CHECK(failure(pwd).message == format("[Errno 2] No such file or directory: '{}'", dir / "nosuch"));
   pwd.cwd = dir.write("file", "");
   CHECK(failure(pwd).message == format("[Errno 20] Not a directory: '{}'", dir / "file"));
+  pwd.cwd.clear();
+  CHECK(run(pwd).output == "/\n");
+  pwd.environment = {"HOME=" + dir.path().string()};
+  CHECK(run(pwd).output == dir.path().string() + "\n");
+  pwd.environment = {"HOME=/nosuch"};
+  CHECK(run(pwd).output == "/\n");
 }
 
 TEST_CASE("texts with NUL bytes are refused") {
   const std::string nul("a\0b", 3);
-  Program bad = program({"echo", nul});
-  CHECK(failure(bad).kind == ErrorKind::invocation);
-  CHECK(failure(bad).message == "embedded null byte");
-  bad = program({"echo"});
-  bad.environment.push_back("A=" + nul);
-  CHECK(failure(bad).kind == ErrorKind::invocation);
-  bad = program({"echo"});
-  bad.cwd = "/" + nul;
-  CHECK(failure(bad).kind == ErrorKind::invocation);
+  Program environment = program({"echo"});
+  environment.environment.push_back("A=" + nul);
+  Program folder = program({"echo"});
+  folder.cwd = "/" + nul;
+  for (const Program& bad : {program({"echo", nul}), environment, folder}) {
+    CHECK(failure(bad).kind == ErrorKind::invocation);
+    CHECK(failure(bad).message == "embedded null byte");
+  }
 }
 
 TEST_CASE("a program with much input may write much output, or not read its input") {
@@ -149,7 +144,7 @@ TEST_CASE("on_line can answer a program line by line") {
   CHECK(ended.code == 0);
 }
 
-TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
+TEST_CASE("output beyond the limit is discarded and reported, and a line beyond it ends the answers") {
   Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");
   asks.output_limit = 1000;
   std::vector<std::string> lines;
@@ -161,21 +156,18 @@ TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
   CHECK(lines == std::vector<std::string>{"one"});
   CHECK(ended.output == std::string(1000, '0'));
   CHECK(ended.output_cut);
-}
-
-TEST_CASE("output beyond the limit is discarded and reported") {
   Program much = shell("head -c 100000 /dev/zero | tr '\\0' x; echo short >&2");
   much.output_limit = 1000;
-  Ended ended = run(much);
-  CHECK(ended.output == std::string(1000, 'x'));
-  CHECK(ended.output_cut);
-  CHECK(ended.errors == "short\n");
-  CHECK_FALSE(ended.errors_cut);
-  CHECK(ended.code == 0);
+  const Ended cut = run(much);
+  CHECK(cut.output == std::string(1000, 'x'));
+  CHECK(cut.output_cut);
+  CHECK(cut.errors == "short\n");
+  CHECK_FALSE(cut.errors_cut);
+  CHECK(cut.code == 0);
   much.output_limit = 100'000;
-  ended = run(much);
-  CHECK(ended.output.size() == 100'000);
-  CHECK_FALSE(ended.output_cut);
+  const Ended whole = run(much);
+  CHECK(whole.output.size() == 100'000);
+  CHECK_FALSE(whole.output_cut);
 }
 
 TEST_CASE("a program leads a new session, with default signals and the given umask") {
@@ -221,17 +213,6 @@ TEST_CASE("a program can open its own standard descriptors, also as another user
   echo.identity = identity_of(*nobody);
   CHECK(run(echo).output == "out\nin");
   CHECK(run(echo).errors == "err\n");
-}
-
-TEST_CASE("without a folder a program starts in HOME, or in /") {
-  const test::TempDir dir;
-  Program pwd = program({"pwd"});
-  pwd.cwd.clear();
-  CHECK(run(pwd).output == "/\n");
-  pwd.environment = {"HOME=" + dir.path().string()};
-  CHECK(run(pwd).output == dir.path().string() + "\n");
-  pwd.environment = {"HOME=/nosuch"};
-  CHECK(run(pwd).output == "/\n");
 }
 
 TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups") {
