@@ -11,7 +11,6 @@
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/process/run_wire.h"
-#include "support.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {

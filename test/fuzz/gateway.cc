@@ -18,7 +18,6 @@
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/unique_fd.h"
-#include "support.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {

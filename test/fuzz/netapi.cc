@@ -9,13 +9,11 @@
 
 #include "../client/admitted.h"
 #include "../support/temp_dir.h"
-#include "../support/whole_body.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/netapi/rest.h"
-#include "support.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {
@@ -109,6 +107,14 @@ void body(std::string_view input) {
 
 namespace {
 
+std::string whole_body(const http::Response& response) {
+  const auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  if (stream == nullptr) return response.text();
+  std::string text;
+  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
+  return text;
+}
+
 void require_form(const http::Response& response, std::string_view sent) {
   std::string_view type;
   for (const auto& [name, value] : response.headers) {
@@ -154,7 +160,7 @@ void application(std::string_view input) {
   environ.body = rest;
   http::Response response = mounted(environ);
   require(response.status != http::Status::internal_server_error, "a request is answered with 500");
-  const std::string sent = test::whole_body(response);
+  const std::string sent = whole_body(response);
   require_form(response, sent);
   const bool shown = sent.find(kSecret) != std::string::npos;
   require(!shown || text.find(kSecret) != std::string::npos, "a file is read that must not be");

@@ -12,7 +12,6 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/lowstate/jid.h"
 #include "rest_fcgi/master/events.h"
-#include "support.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {

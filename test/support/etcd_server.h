@@ -18,11 +18,12 @@ class Child;
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// Whether authentication is enabled, with two users. `root` has the password `rootpw`. `larry` has the
-  /// password `123pass` and may use only keys below `/salt/`.
+  /// If `auth` is true, authentication is enabled, with two users. `root` has the password `rootpw`. `larry`
+  /// has the password `123pass` and may use only keys below `/salt/`.
   bool auth = false;
   bool tls = false;
-  bool ask_client_cert = false;  ///< Whether the members require client certificates. Only with `tls`.
+  /// If `ask_client_cert` is true, the members require client certificates. REQUIRES: `tls`.
+  bool ask_client_cert = false;
   bool enable_v2 = false;
 };
 
@@ -57,7 +58,7 @@ class EtcdCluster {
   struct Member {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< The port without TLS, to which the test itself sends requests.
+    std::uint16_t plain = 0;  ///< `plain` is the port without TLS, to which the test itself sends requests.
     std::unique_ptr<Child> process{};
   };
   void start_all();

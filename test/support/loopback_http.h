@@ -7,14 +7,14 @@
 namespace rest_fcgi::test {
 
 struct HttpAnswer {
-  int status = 0;  ///< The HTTP status. 0 if no answer arrived.
+  int status = 0;  ///< `status` is the HTTP status, or 0 if no answer arrived.
   std::string body;
 };
 
 struct HttpRequest {
   std::string method;
   std::string path;
-  std::string headers{};  ///< The header lines. Each line ends with CRLF.
+  std::string headers{};  ///< `headers` has the header lines. Each line ends with CRLF.
   std::string body{};
 };
 
