@@ -35,20 +35,17 @@ Result<void> fire_without_right(SaltWorld& world, const master::Session* caller)
 }
 
 master::Session session_of_fred() {
-  constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
-  return {Secret(std::string_view(kToken)), {}, {}, "fred", "pam", Json::empty_object()};
+  return {Secret(std::string_view(SaltWorld::kToken)), {}, {}, "fred", "pam", Json::empty_object()};
 }
 
 /// Makes the master accept the token of the session. Every runner then returns `returned`.
 void run_runners(SaltWorld& world, const std::string& returned) {
-  world.on("get_token", [](const std::string&) {
-    return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
-  });
+  world.always("get_token", SaltWorld::grant(SaltWorld::kToken));
   world.on("runner", [&world, returned](const std::string&) {
     world.bus().send(
         format("salt/run/{}/ret", SaltWorld::kJid),
         test::packed(format(R"({{"jid": "{}", "return": {}, "success": true}})", SaltWorld::kJid, returned)));
-    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+    return SaltWorld::runner_reply();
   });
 }
 
@@ -82,9 +79,7 @@ TEST_CASE("the reason for a failed event is only logged") {
   };
   SaltWorld no_right;
   run_runners(no_right, "true");
-  no_right.on("runner", [](const std::string&) {
-    return R"({"error": {"name": "TokenAuthenticationError", "message": "x"}})";
-  });
+  no_right.refuse("runner", "TokenAuthenticationError");
   refused(no_right, &fred);
   CHECK(log.has(R"(event.send, as user "fred")"));
   SaltWorld failed;

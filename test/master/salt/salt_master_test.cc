@@ -18,6 +18,11 @@ using What = master::Publication::What;
 
 namespace {
 
+constexpr const char* kListKeys = R"("client": "wheel_async", "fun": "key.list_all")";
+constexpr const char* kOwnJid =
+    R"("client": "local", "tgt": "*", "fun": "test.ping", "jid": "20261121000000000007")";
+constexpr const char* kThereIs = R"("client": "runner", "fun": "there.is")";
+
 std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::Permit& permit,
                                                const master::Publication& publication, std::string value) {
   const auto returns = std::make_shared<master::Returns>();
@@ -35,7 +40,7 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
 
 TEST_CASE("later calls send the token and not the password") {
   SaltWorld world;
-  for (int i = 0; i < 3; ++i) REQUIRE(world.master().publish_async(world.permit(kPing)));
+  for (int i = 0; i < 3; ++i) REQUIRE(world.master().publish_async(world.permit()));
   CHECK(world.loads("mk_token").size() == 1);
   CHECK(holds(world.loads("mk_token")[0], R"("password": "secret")"));
   REQUIRE(world.loads("publish").size() == 3);
@@ -49,22 +54,19 @@ TEST_CASE("later calls send the token and not the password") {
 
 TEST_CASE("the master returns the owner of a caller's token") {
   SaltWorld world;
-  const test::ReadChunk mine(
-      R"({"client": "local", "tgt": "*", "fun": "test.ping", "token": "c0ffee00c0ffee00c0ffee00c0ffee00"})");
-  CHECK(world.master().admit(*mine, SaltWorld::soon()).error().kind == ErrorKind::authentication);
-  world.on("get_token", [](const std::string&) {
-    return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00", "name": "ann", "eauth": "ldap", "start": 1.5, "expire": 9999999999.5})";
-  });
-  const auto permit = world.master().admit(*mine, SaltWorld::soon());
+  const lowstate::Chunk& mine = world.chunk_with_token(kPing);
+  CHECK(world.master().admit(mine, SaltWorld::soon()).error().kind == ErrorKind::authentication);
+  world.always("get_token", SaltWorld::grant(SaltWorld::kToken, "ann"));
+  const auto permit = world.master().admit(mine, SaltWorld::soon());
   if (!permit) FAIL(permit.error().message);
   CHECK(permit->user() == "ann");
   REQUIRE(world.master().publish_async(*permit));
-  CHECK(holds(world.loads("publish").at(0), R"("token": "c0ffee00c0ffee00c0ffee00c0ffee00")"));
+  CHECK(holds(world.loads("publish").at(0), format(R"("token": "{}")", SaltWorld::kToken)));
 }
 
 TEST_CASE("a refused token is replaced by a new login once") {
   SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
+  const master::Permit permit = world.permit();
   auto refused = std::make_shared<int>(0);
   world.on("publish", [refused](const std::string&) -> std::string {
     if ((*refused)++ == 0) return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
@@ -75,19 +77,15 @@ TEST_CASE("a refused token is replaced by a new login once") {
   CHECK(job->jid == "20261121000000000009");
   CHECK(world.loads("mk_token").size() == 2);
   CHECK(world.loads("publish").size() == 2);
-  world.on("publish", [](const std::string&) {
-    return R"({"error": {"name": "AuthenticationError", "message": "x"}})";
-  });
+  world.refuse("publish", "AuthenticationError");
   CHECK(world.master().publish_async(permit).error().kind == ErrorKind::authentication);
   CHECK(world.loads("publish").size() == 4);
 }
 
 TEST_CASE("a missing permission is an authorization error with the user") {
   SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
-  world.on("publish", [](const std::string&) {
-    return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
-  });
+  const master::Permit permit = world.permit();
+  world.refuse("publish", "AuthorizationError");
   const auto job = world.master().publish_async(permit);
   REQUIRE_FALSE(job);
   CHECK(job.error().kind == ErrorKind::authorization);
@@ -107,7 +105,7 @@ TEST_CASE("each function of a compound call is checked before the master") {
 
 TEST_CASE("salt#45874: a return before the publish reply is not lost") {
   SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
+  const master::Permit permit = world.permit();
   world.on("publish", [&world](const std::string&) -> std::string {
     world.send_return("ms-0", "\"early\"");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -122,30 +120,27 @@ TEST_CASE("salt#45874: a return before the publish reply is not lost") {
 
 TEST_CASE("a call with the job id of a waiting call is refused, and not sent to the master") {
   SaltWorld world;
-  const master::Permit permit = world.permit(std::string(kPing) + R"(, "jid": "20261121000000000001")");
+  const master::Permit permit = world.permit(format(R"({}, "jid": "{}")", kPing, SaltWorld::kJid));
   const auto first = std::make_shared<master::Returns>();
   REQUIRE(world.master().publish(permit, {}, first));
   const auto second = world.master().publish(permit, {}, std::make_shared<master::Returns>());
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::unavailable);
-  CHECK(holds(second.error().message, "20261121000000000001"));
+  CHECK(holds(second.error().message, SaltWorld::kJid));
   CHECK(world.loads("publish").size() == 1);
 }
 
 TEST_CASE("a lost publish reply has the caller's job id") {
   SaltWorld world;
-  const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000007")";
   const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  world.on("publish", [](const std::string&) { return ""; });
-  const auto late = world.master().publish_async(world.permit(own).ending_by(soon));
+  world.always("publish", "");
+  const auto late = world.master().publish_async(world.permit(kOwnJid).ending_by(soon));
   CHECK(late.error().kind == ErrorKind::timeout);
   CHECK(late.error().jid == "20261121000000000007");
-  CHECK(world.master().publish_async(world.permit(kPing).ending_by(soon)).error().jid.empty());
-  world.on("publish", [](const std::string&) {
-    return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
-  });
-  CHECK(world.master().publish_async(world.permit(own)).error().jid.empty());
-  const master::Permit permit = world.permit(own);
+  CHECK(world.master().publish_async(world.permit().ending_by(soon)).error().jid.empty());
+  world.refuse("publish", "AuthorizationError");
+  CHECK(world.master().publish_async(world.permit(kOwnJid)).error().jid.empty());
+  const master::Permit permit = world.permit(kOwnJid);
   world.port().stop();
   const auto gone = world.master().publish(permit, {}, std::make_shared<master::Returns>());
   CHECK(gone.error().kind == ErrorKind::unavailable);
@@ -202,36 +197,32 @@ TEST_CASE("a runner's return comes from the event bus") {
   const auto started = world.master().runner(
       world.permit(R"("client": "runner", "fun": "test.arg", "full_return": true)"), returns);
   REQUIRE(started);
-  CHECK(started->tag == "salt/run/20261121000000000001");
-  world.bus().send("salt/run/20261121000000000001/ret",
-                   test::packed(R"({"jid": "20261121000000000001", "return": 5, "success": true})"));
+  const std::string event = R"({"jid": "20261121000000000001", "return": 5, "success": true})";
+  world.bus().send(started->tag + "/ret", test::packed(event));
   const auto ret = returns->take(SaltWorld::soon());
   REQUIRE(ret.has_value());
   REQUIRE(*ret);
   CHECK((**ret).ret.text() == "5");
-  CHECK((**ret).data.text() == R"({"jid": "20261121000000000001", "return": 5, "success": true})");
+  CHECK((**ret).data.text() == event);
 }
 
 TEST_CASE("an asynchronous wheel returns its jid at once") {
   SaltWorld world;
-  const auto started =
-      world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")"));
+  const master::Permit permit = world.permit(kListKeys);
+  const auto started = world.master().wheel_async(permit);
   REQUIRE(started);
   CHECK(started->tag == "salt/wheel/" + started->jid);
   CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
   REQUIRE(world.loads("wheel").size() == 1);
   CHECK(holds(world.loads("wheel")[0], started->jid));
   CHECK(holds(world.loads("wheel")[0], R"("token": "t0ken")"));
-  const auto late =
-      world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")"));
-  REQUIRE_FALSE(late);
-  CHECK(late.error().kind == ErrorKind::unavailable);
+  CHECK(world.master().wheel_async(permit).error().kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("an asynchronous wheel replaces a refused token") {
   SaltWorld world;
-  const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
-  world.on("get_token", [](const std::string&) { return "{}"; });
+  const master::Permit permit = world.permit(kListKeys);
+  world.always("get_token", "{}");
   REQUIRE(world.master().wheel_async(permit));
   CHECK(world.loads("mk_token").size() == 2);
   CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
@@ -241,13 +232,11 @@ TEST_CASE("an asynchronous wheel replaces a refused token") {
 TEST_CASE("a refused asynchronous wheel is logged") {
   const test::CapturedLog log;
   SaltWorld world;
-  const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
-  world.on("wheel", [](const std::string&) {
-    return R"({"error": {"name": "TokenAuthenticationError", "message": "no rights for user fred."}})";
-  });
+  const master::Permit permit = world.permit(kListKeys);
+  world.refuse("wheel", "TokenAuthenticationError", "no rights for user fred.");
   REQUIRE(world.master().wheel_async(permit));
   CHECK(test::eventually([&] { return world.loads("wheel").size() == 1; }));
-  world.on("wheel", [](const std::string&) { return R"("bad load")"; });
+  world.always("wheel", R"("bad load")");
   REQUIRE(world.master().wheel_async(permit));
   CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
   INFO(log.text());
@@ -257,14 +246,14 @@ TEST_CASE("a refused asynchronous wheel is logged") {
 
 TEST_CASE("without the event bus, the master publishes no job") {
   SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
+  const master::Permit permit = world.permit();
   const master::Permit runner = world.permit(R"("client": "runner", "fun": "test.arg")");
   world.bus().stop();
   std::size_t published = 0;
   Result<master::Job> job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
   for (; job; ++published) job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
   CHECK(job.error().kind == ErrorKind::unavailable);
-  CHECK_FALSE(world.master().runner(runner, std::make_shared<master::RunnerReturns>()));
+  CHECK_FALSE(world.start_runner(runner));
   CHECK(world.loads("publish").size() == published);
   CHECK(world.loads("runner").empty());
   CHECK(world.master().publish_async(permit));
@@ -272,7 +261,7 @@ TEST_CASE("without the event bus, the master publishes no job") {
 
 TEST_CASE("salt#21740: each call reports that the master does not run") {
   SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
+  const master::Permit permit = world.permit();
   world.port().stop();
   CHECK(world.master().publish_async(permit).error().kind == ErrorKind::unavailable);
   for (const Error& error : {world.master().publish_async(permit).error(), world.refusal(kPing, "other")}) {
@@ -289,14 +278,14 @@ void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {
     constexpr const char* kDocs = "20261121000000000002";
     if (!holds(load, "doc.runner")) {
-      return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+      return SaltWorld::runner_reply();
     }
     if (!allowed) {
       return R"({"error": {"name": "TokenAuthenticationError", "message": "occurred for user fred."}})";
     }
     world.bus().send(format("salt/run/{}/ret", kDocs),
                      test::packed(format(R"({{"jid": "{}", "return": {{"there.is": "text"}}}})", kDocs)));
-    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", kDocs);
+    return SaltWorld::runner_reply(kDocs);
   });
 }
 
@@ -305,8 +294,7 @@ void only_runner(SaltWorld& world, bool allowed) {
 TEST_CASE("an unknown runner that does not start is not available") {
   SaltWorld world;
   only_runner(world, true);
-  const auto started = world.master().runner(world.permit(R"("client": "runner", "fun": "no.such")"),
-                                             std::make_shared<master::RunnerReturns>());
+  const auto started = world.start_runner(world.permit(R"("client": "runner", "fun": "no.such")"));
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::invocation);
   CHECK(started.error().message == "'no.such' is not available.");
@@ -316,9 +304,8 @@ TEST_CASE("an unknown runner that does not start is not available") {
 TEST_CASE("a known runner may start late") {
   SaltWorld world;
   only_runner(world, true);
-  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
-  for (int i = 0; i < 2; ++i)
-    REQUIRE(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
+  const master::Permit permit = world.permit(kThereIs);
+  for (int i = 0; i < 2; ++i) REQUIRE(world.start_runner(permit));
   CHECK(world.loads("runner").size() == 3);
 }
 
@@ -327,8 +314,8 @@ TEST_CASE("without doc.runner an unknown runner fails after a while") {
   options.runner_start_time = std::chrono::milliseconds(50);
   SaltWorld world(options);
   only_runner(world, false);
-  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
-  const auto started = world.master().runner(permit, std::make_shared<master::RunnerReturns>());
+  const master::Permit permit = world.permit(kThereIs);
+  const auto started = world.start_runner(permit);
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::timeout);
   CHECK(started.error().jid == SaltWorld::kJid);
@@ -340,13 +327,12 @@ TEST_CASE("a runner that has started before is not checked") {
   salt::Options options;
   options.runner_start_time = std::chrono::milliseconds(1);
   SaltWorld world(options);
-  const master::Permit permit = world.permit(R"("client": "runner", "fun": "there.is")");
+  const master::Permit permit = world.permit(kThereIs);
   world.on("runner", [&world](const std::string&) {
     world.begin_runner();
-    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
+    return SaltWorld::runner_reply();
   });
-  test::eventually(
-      [&] { return world.master().runner(permit, std::make_shared<master::RunnerReturns>()).ok(); });
+  test::eventually([&] { return world.start_runner(permit).ok(); });
   only_runner(world, false);
-  CHECK(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
+  CHECK(world.start_runner(permit));
 }

@@ -15,7 +15,6 @@
 
 #include "../../support/eventually.h"
 #include "../../support/fake_event_bus.h"
-#include "../../support/fake_event_pull.h"
 #include "../../support/fake_ret_port.h"
 #include "../../support/temp_dir.h"
 #include "calls/chunk_fixture.h"
@@ -35,6 +34,7 @@ inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "t
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
+  static constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
   /// Returns the reply to a load as JSON text. If the text is empty, the master sends no reply.
   using Answer = std::function<std::string(const std::string& load)>;
 
@@ -64,6 +64,25 @@ class SaltWorld {
     answers_[cmd] = std::move(answer);
   }
 
+  /// Makes the master answer each load of `cmd` with the JSON text `reply`.
+  void always(const std::string& cmd, const std::string& reply) {
+    on(cmd, [reply](const std::string&) { return reply; });
+  }
+
+  /// Makes the master refuse each load of `cmd` with an error of Salt.
+  void refuse(const std::string& cmd, std::string_view name,
+              std::string_view message = "Authorization error occurred.") {
+    always(cmd, format(R"({{"error": {{"name": "{}", "message": "{}"}}}})", name, message));
+  }
+
+  /// Returns the master's reply about a token. `more` contains additional members as JSON.
+  static std::string grant(std::string_view token, std::string_view user = "fred",
+                           std::string_view more = {}) {
+    return format(
+        R"({{"token": "{}", "name": "{}", "eauth": "pam", "start": 1.5, "expire": 9999999999.5{}}})", token,
+        user, more);
+  }
+
   std::vector<std::string> loads(std::string_view cmd) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> found;
@@ -81,7 +100,13 @@ class SaltWorld {
     return **chunks_.back();
   }
 
-  master::Permit permit(const std::string& members) {
+  /// Returns a chunk of the call `members` with the token `kToken`.
+  const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token = kToken) {
+    chunks_.push_back(std::make_unique<ReadChunk>(format(R"({{"token": "{}", {}}})", token, members)));
+    return **chunks_.back();
+  }
+
+  master::Permit permit(const std::string& members = kPing) {
     Result<master::Permit> permit = master_->admit(chunk(members), soon());
     if (!permit) FAIL(permit.error().message);
     return *std::move(permit);
@@ -91,6 +116,15 @@ class SaltWorld {
     const Result<master::Permit> permit = master_->admit(chunk(members, password), soon());
     REQUIRE_FALSE(permit);
     return permit.error();
+  }
+
+  static std::string runner_reply(std::string_view jid = kJid) {
+    return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", jid);
+  }
+
+  /// Starts a runner and returns without waiting for the runner's return.
+  Result<master::Started> start_runner(const master::Permit& permit) {
+    return master_->runner(permit, std::make_shared<master::RunnerReturns>());
   }
 
   void send_return(const std::string& minion, const std::string& value, const std::string& jid = kJid) {
@@ -134,18 +168,14 @@ class SaltWorld {
 
   static std::string usual(const std::string& cmd, const std::string& load) {
     if (cmd == "mk_token") {
-      if (load.find("wrong") != std::string::npos) return R"("")";
-      return R"({"token": "t0ken", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
+      return load.find("wrong") != std::string::npos ? R"("")" : grant("t0ken");
     }
-    if (cmd == "get_token" && load.find("t0ken") == std::string::npos) return "{}";
-    if (cmd == "get_token") {
-      return R"({"token": "t0ken", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
-    }
+    if (cmd == "get_token") return load.find("t0ken") == std::string::npos ? "{}" : grant("t0ken");
     if (cmd == "publish") {
       return format(R"({{"enc": "clear", "load": {{"jid": "{}", "minions": ["ms-0"], "missing": []}}}})",
                     kJid);
     }
-    if (cmd == "runner") return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", kJid);
+    if (cmd == "runner") return runner_reply();
     return format(R"({{"tag": "salt/wheel/{0}", "data": {{"jid": "{0}", "return": [], "success": true}}}})",
                   kJid);
   }

@@ -7,10 +7,13 @@
 
 #include <doctest/doctest.h>
 
+#include "../calls/reply_fixture.h"
 #include "event_texts.h"
+#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using salt::BusLog;
+using salt::JobOwners;
 using test::HeardBus;
 using test::packed;
 
@@ -50,4 +53,112 @@ TEST_CASE("a listener gets the events of own jobs only, also of jobs that began 
   REQUIRE(events.size() == 1);
   CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));
   CHECK(events[0]->user() == "fred");
+}
+
+namespace {
+
+constexpr const char* kJid = "20261120233651543848";
+
+struct Bus {
+  std::string on_event(const std::string& tag, std::string_view json) {
+    const std::string data = packed(json);
+    owners.note({tag, data});
+    return owners.owner_of({tag, data});
+  }
+  std::string begin(std::string_view user, const std::string& of = "job", const std::string& jid = kJid) {
+    return on_event(format("salt/{}/{}/new", of, jid), format(R"({{"jid": "{}", "user": "{}"}})", jid, user));
+  }
+  std::string job(const std::string& rest, std::string_view json) {
+    return on_event(format("salt/job/{}/{}", kJid, rest), json);
+  }
+
+  JobOwners owners;
+};
+
+}  // namespace
+
+TEST_CASE("events of a job belong to its user") {
+  Bus bus;
+  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());
+  CHECK(bus.begin("fred") == "fred");
+  CHECK(bus.job("publish", R"({"user": "fred", "fun": "test.ping"})") == "fred");
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
+  CHECK(bus.on_event(kJid, R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
+  CHECK(bus.job("prog/m/1", R"({"cmd": "_minion_event", "id": "m", "data": {"ret": 1}})") == "fred");
+  CHECK(bus.job("sub/m/error/state.sls", R"({"result": false})") == "fred");
+  CHECK(bus.begin("eve", "run") == "eve");
+  CHECK(bus.on_event(format("salt/run/{}/any/thing", kJid), "{}") == "eve");
+  CHECK(bus.begin("adam", "wheel") == "adam");
+  CHECK(bus.on_event(format("salt/wheel/{}/ret", kJid), R"({"user": "adam", "return": 1})") == "adam");
+}
+
+TEST_CASE("events without a known job have no owner") {
+  Bus bus;
+  bus.begin("fred");
+  for (const char* tag : {"salt/auth", "minion_start", "my/tag", "salt/job/20261120233651543849/ret/m",
+                          "salt/run/20261120233651543848/new", "syndic/s/20261120233651543848"}) {
+    CAPTURE(tag);
+    CHECK(bus.on_event(tag, "{}").empty());
+  }
+  CHECK(bus.begin("UNKNOWN", "wheel").empty());
+  CHECK(bus.begin("", "run").empty());
+  CHECK(bus.on_event("salt/job/1/new", R"({"user": 5})").empty());
+}
+
+TEST_CASE("a minion cannot make itself the owner") {
+  Bus bus;
+  const char* const forged = R"({"cmd": "_minion_event", "id": "m", "user": "eve", "data": {"user": "eve"}})";
+  SUBCASE("before the job begins") {
+    CHECK(bus.job("new", forged).empty());
+    CHECK(bus.begin("fred") == "fred");
+  }
+  SUBCASE("after the job begins") {
+    CHECK(bus.begin("fred") == "fred");
+    CHECK(bus.job("new", forged).empty());
+  }
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})") == "fred");
+}
+
+TEST_CASE("an event of a job with two users has no owner") {
+  Bus bus;
+  SUBCASE("the forged event first, with a guessed id") {
+    CHECK(bus.begin("eve") == "eve");
+    CHECK(bus.begin("fred").empty());
+  }
+  SUBCASE("the real event first") {
+    CHECK(bus.begin("fred") == "fred");
+    CHECK(bus.begin("eve").empty());
+  }
+  CHECK(bus.job("prog/m/1", R"({"cmd": "_minion_event", "id": "m"})").empty());
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})").empty());
+  CHECK(bus.begin("eve").empty());
+}
+
+TEST_CASE("an event with another user has no owner") {
+  Bus bus;
+  bus.begin("fred");
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
+  // The return of a minion below a syndic names no user.
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
+}
+
+TEST_CASE("of a minion's own events only progress belongs to a job") {
+  Bus bus;
+  bus.begin("fred");
+  const char* const event = R"({"cmd": "_minion_event", "id": "m", "data": {"return": "forged"}})";
+  for (const char* rest :
+       {"ret/m", "ret/other", "publish", "error", "prog/other/1", "prog/m", "sub/m/error/x"}) {
+    CAPTURE(rest);
+    CHECK(bus.job(rest, event).empty());
+  }
+  CHECK(bus.on_event(kJid, event).empty());
+  CHECK(bus.job("prog/m/1", event) == "fred");
+}
+
+TEST_CASE("the number of remembered owners is limited") {
+  Bus bus{.owners = JobOwners(2)};
+  for (const char* jid : {"1", "2", "3"}) CHECK(bus.begin("fred", "job", jid) == "fred");
+  CHECK(bus.on_event("salt/job/1/new", R"({"cmd": "x"})").empty());
+  CHECK(bus.on_event("salt/job/3/new", R"({"cmd": "x"})") == "fred");
 }

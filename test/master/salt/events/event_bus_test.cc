@@ -2,7 +2,6 @@
 #include "master/salt/events/event_bus.h"
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/captured_log.h"
+#include "../../../support/eventually.h"
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/temp_dir.h"
 #include "recorder.h"
@@ -24,18 +24,11 @@ using rest_fcgi::test::CapturedLog;
 using rest_fcgi::test::event_frame;
 using rest_fcgi::test::FakeEventBus;
 using rest_fcgi::test::kBusLost;
-using rest_fcgi::test::kPatience;
 using rest_fcgi::test::Recorder;
 using rest_fcgi::test::TempDir;
 
 using Heard = std::vector<std::string>;
 using SteadyClock = std::chrono::steady_clock;
-
-void wait_until(const std::function<bool()>& holds) {
-  const auto end = SteadyClock::now() + kPatience;
-  while (!holds() && SteadyClock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  REQUIRE(holds());
-}
 
 std::unique_ptr<EventBus> started(
     BusOptions options,
@@ -47,17 +40,18 @@ std::unique_ptr<EventBus> started(
 
 EventBus::Expectation expect_soon(EventBus& bus) {
   std::optional<EventBus::Expectation> made;
-  wait_until([&] {
+  REQUIRE(rest_fcgi::test::eventually([&] {
     if (made) return true;
     auto expectation = bus.expect();
     if (expectation) made.emplace(std::move(*expectation));
     return made.has_value();
-  });
+  }));
   return std::move(*made);
 }
 
-std::string ret(const std::string& jid, const std::string& minion) {
-  return "salt/job/" + jid + "/ret/" + minion;
+/// Returns the tag of a return of the minion `m`.
+std::string ret(const std::string& jid) {
+  return "salt/job/" + jid + "/ret/m";
 }
 
 struct Joined {
@@ -86,11 +80,11 @@ struct Stream {
   explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
 
   std::string tags(std::size_t count) {
-    wait_until([&] {
+    REQUIRE(rest_fcgi::test::eventually([&] {
       const auto read = reader->read(events, 1 << 20, nullptr);
       if (!read) end = read.error().message;
       return events.size() >= count || !end.empty();
-    });
+    }));
     std::string all;
     for (const auto& event : events) all += event->tag() + " ";
     return all;
@@ -107,8 +101,8 @@ TEST_CASE("in both framings listeners get the returns of their jobs, and streams
     const auto listener = joined.listen("1");
     Stream stream(*joined.log);
     joined.master.send("salt/auth", "\x80");
-    joined.master.send(ret("2", "m"), "\x80");
-    joined.master.send(ret("1", "m"), "\x80");
+    joined.master.send(ret("2"), "\x80");
+    joined.master.send(ret("1"), "\x80");
     joined.master.send("salt/run/1/ret", std::string(3 << 20, 'c'));
     CHECK(listener->received(2) == Heard{"m=\x80", "=" + std::string(3 << 20, 'c')});
     CHECK(stream.tags(4) == "salt/auth salt/job/2/ret/m salt/job/1/ret/m salt/run/1/ret ");
@@ -127,13 +121,13 @@ TEST_CASE("a replaced socket is joined again") {
     CHECK(expectation);
   }
   SUBCASE("by the periodic check") {}
-  wait_until([&] { return log.has("event bus again"); });
+  REQUIRE(rest_fcgi::test::eventually([&] { return log.has("event bus again"); }));
   CHECK(waiting->received(1) == Heard{kBusLost});
   CHECK(stream.tags(1).empty());
   CHECK_FALSE(stream.end.empty());
   CHECK(log.has("a process of an earlier Salt master"));
   const auto listener = joined.listen("3");
-  next.send(ret("3", "m"), "a");
+  next.send(ret("3"), "a");
   CHECK(listener->received(1) == Heard{"m=a"});
 }
 
@@ -174,7 +168,7 @@ TEST_CASE("a loss is reported and the bus is joined again") {
 
   joined.master.start();
   joined.listen("probe");
-  joined.master.send(ret("1", "m"), "a");
+  joined.master.send(ret("1"), "a");
   CHECK(listener->received(2) == Heard{kBusLost, "m=a"});
   const auto late = std::make_shared<Recorder>();
   CHECK(expectation.listen("2", late));
@@ -186,12 +180,12 @@ TEST_CASE("a loss is reported and the bus is joined again") {
 TEST_CASE("after a loss the other framing is recognized") {
   Joined joined(Framing::with_length);
   const auto listener = joined.listen("1");
-  joined.master.send(ret("1", "m"), "a");
+  joined.master.send(ret("1"), "a");
   CHECK(listener->received(1) == Heard{"m=a"});
   joined.master.close_all();
   CHECK(listener->received(2).back() == kBusLost);
   joined.listen("probe");
-  joined.master.send_bytes(event_frame(ret("1", "m"), "b", Framing::bare));
+  joined.master.send_bytes(event_frame(ret("1"), "b", Framing::bare));
   CHECK(listener->received(3).back() == "m=b");
 }
 
@@ -201,7 +195,7 @@ TEST_CASE("the bus is joined when the master starts later") {
   const auto bus = started({.path = dir / "bus.ipc", .rejoin_pause = std::chrono::milliseconds(2)});
   const std::string refused =
       "cannot connect to the Salt master's event bus: " + dir / "bus.ipc" + ": No such file or directory";
-  wait_until([&] { return log.has(refused); });
+  REQUIRE(rest_fcgi::test::eventually([&] { return log.has(refused); }));
   const FakeEventBus master(dir / "bus.ipc");
   expect_soon(*bus);
   const std::string text = log.text();

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/event.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
+
+#include "../../../support/fake_event_bus.h"
+#include "../../../support/vector_file.h"
+#include "master/salt/packed/packed.h"
 
 namespace {
 
 using namespace rest_fcgi::salt;
+using namespace rest_fcgi;
+using namespace std::string_literals;
+using namespace std::string_view_literals;
+using rest_fcgi::test::event_frame;
+using rest_fcgi::test::vector_file;
 
 std::string describe_topic(std::string_view tag) {
   const auto topic = topic_of(tag);
@@ -38,14 +53,27 @@ TEST_CASE("topic_of ignores long job ids") {
 }
 
 TEST_CASE("topic_of ignores other and incomplete tags") {
-  for (const char* tag : {"20261120233651543848", "salt/job/1/new", "salt/job/1/publish", "salt/auth", "",
-                          "salt/job/1/prog/ms-0/0", "salt/run/1/progress/ret", "salt/wheel/1/ret"}) {
-    CAPTURE(tag);
-    CHECK(describe_topic(tag) == "nothing");
-  }
-  for (const char* tag :
-       {"salt/job/", "salt/job/1", "salt/job/1/", "salt/job/1/ret", "salt/job/1/ret/", "salt/job//ret/m",
-        "salt/run/", "salt/run//ret", "salt/run/1", "syndic/", "syndic/s", "syndic/s/", "syndic//1"}) {
+  for (const char* tag : {"20261120233651543848",
+                          "salt/job/1/new",
+                          "salt/job/1/publish",
+                          "salt/auth",
+                          "",
+                          "salt/job/1/prog/ms-0/0",
+                          "salt/run/1/progress/ret",
+                          "salt/wheel/1/ret",
+                          "salt/job/",
+                          "salt/job/1",
+                          "salt/job/1/",
+                          "salt/job/1/ret",
+                          "salt/job/1/ret/",
+                          "salt/job//ret/m",
+                          "salt/run/",
+                          "salt/run//ret",
+                          "salt/run/1",
+                          "syndic/",
+                          "syndic/s",
+                          "syndic/s/",
+                          "syndic//1"}) {
     CAPTURE(tag);
     CHECK(describe_topic(tag) == "nothing");
   }
@@ -76,4 +104,171 @@ TEST_CASE("job_tag returns the parts of a tag") {
     CHECK(about(tag) == "no job");
   }
 }
+
+constexpr std::size_t kMost = 1 << 20;
+constexpr Framing kFramings[] = {Framing::bare, Framing::with_length};
+
+struct Read {
+  std::vector<std::string> events;  // the events in the form `tag|data`
+  std::string problem;
+
+  bool operator==(const Read&) const = default;
+};
+
+void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
+  reader.feed(bytes);
+  while (read.problem.empty()) {
+    const auto event = reader.next();
+    if (!event) {
+      read.problem = event.error().message;
+    } else if (*event) {
+      read.events.push_back(std::string((*event)->tag) + "|" + std::string((*event)->data));
+    } else {
+      break;
+    }
+  }
+}
+
+/// Returns the events of a stream that the reader gets in pieces of `piece` bytes.
+Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
+  FrameReader reader(kMost);
+  Read read;
+  for (; !stream.empty(); stream.remove_prefix(std::min(piece, stream.size()))) {
+    read_on(reader, stream.substr(0, piece), read);
+  }
+  return read;
+}
+
+std::string problem_of(std::string_view stream) {
+  return read_all(stream).problem;
+}
+
+std::vector<std::string> tags_of(const Read& read) {
+  std::vector<std::string> tags;
+  for (const std::string& event : read.events) tags.push_back(event.substr(0, event.find('|')));
+  return tags;
+}
+
+const std::vector<std::string> kTags3006 = {"20261121001912259217", "salt/job/20261121001912259217/new",
+                                            "salt/job/20261121001912259217/ret/ms-0"};
+const std::vector<std::string> kTags3008 = {"salt/job/20261121001915011370/new",
+                                            "salt/job/20261121001915011370/publish",
+                                            "salt/job/20261121001915011370/ret/ms-0"};
+
+TEST_CASE("streams in both framings are read in pieces of any size") {
+  for (const auto& [file, tags] :
+       {std::pair("24-stream-3006.28.bin", kTags3006), std::pair("25-stream-3008.3.bin", kTags3008)}) {
+    const std::string stream = vector_file(file);
+    const Read whole = read_all(stream);
+    CHECK(tags_of(whole) == tags);
+    CHECK(whole.problem.empty());
+    CHECK(read_all(stream, 1) == whole);
+    for (std::size_t cut = 1; cut < stream.size(); ++cut) {
+      FrameReader reader(kMost);
+      Read read;
+      read_on(reader, std::string_view(stream).substr(0, cut), read);
+      read_on(reader, std::string_view(stream).substr(cut), read);
+      CHECK(read == whole);
+    }
+  }
+}
+
+TEST_CASE("a stream with a changed byte gives few events, and the same in pieces of any size") {
+  for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
+    const std::string stream = vector_file(file);
+    for (std::size_t place = 0; place < stream.size(); ++place) {
+      for (const unsigned mask : {0x01u, 0x08u, 0x40u, 0x80u, 0xffu, 0x5au}) {
+        std::string wrong = stream;
+        wrong[place] = static_cast<char>(static_cast<unsigned char>(wrong[place]) ^ mask);
+        const Read whole = read_all(wrong);
+        // If the length of a frame is damaged, the bytes of the frame can look like several short frames.
+        CHECK(whole.events.size() <= stream.size() / 16);
+        CHECK(read_all(wrong, 61) == whole);
+      }
+    }
+  }
+}
+
+TEST_CASE("a large frame is read and its memory is freed") {
+  const std::string data(20 << 20, 'x');
+  for (const Framing framing : kFramings) {
+    const std::string stream = event_frame("big", data, framing) + event_frame("small", "y", framing);
+    FrameReader reader(64 << 20);
+    const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+    std::size_t events = 0;
+    std::size_t bytes = 0;
+    for (std::string_view rest = stream; !rest.empty();
+         rest.remove_prefix(std::min<std::size_t>(rest.size(), 65536))) {
+      reader.feed(rest.substr(0, 65536));
+      for (auto event = reader.next(); event && *event; event = reader.next()) {
+        ++events;
+        bytes += (*event)->data.size();
+      }
+    }
+    CHECK(events == 2);
+    CHECK(bytes == data.size() + 1);
+    CHECK(::mallinfo2().uordblks + ::mallinfo2().hblkhd < before + kMost);
+  }
+}
+
+TEST_CASE("the first two line feeds of a body, which may be a str, separate tag and data") {
+  const auto first = [](std::string_view stream) { return read_all(stream).events.at(0); };
+  CHECK(first(event_frame("t", "a\n\nb")) == "t|a\n\nb");
+  CHECK(first(event_frame("t\n", "b")) == "t|\nb");
+  CHECK(first(event_frame("", "")) == "|");
+  CHECK(first("\x82\xa4head\x80\xa4"
+              "body\xa6t\n\n\x81\x01\x02"sv) == "t|\x81\x01\x02");
+  // A reader ignores other members of a frame.
+  CHECK(first("\x83\xa4"
+              "body\xa4t\n\nd\xa4head\x81\xa1x\x92\x01\x02\xa3new\xc0"sv) == "t|d");
+}
+
+TEST_CASE("a malformed frame is an error with its number") {
+  const std::pair<std::string_view, const char*> wrong[] = {
+      {"\x91\x01"sv, "found a value that is not a map, expected {\"head\": {}, \"body\": ...}"},
+      {"\x80"sv, "found a map without `body`"},
+      {"\x81\xa4head\x80"sv, "found a map without `body`"},
+      {"\x81\x01\x02"sv, "found a map with a key that is not a string"},
+      {"\x81\xa4"
+       "body\x01"sv,
+       "found a map with a wrong `body`, expected `bin` or `str`"},
+      {"\x81\xa4"
+       "body\xa3t\nd"sv,
+       "found a `body` without two line feeds between tag and data"},
+      {"\x82\xc1"sv, "Malformed msgpack: a byte that cannot begin a value: byte 1"},
+  };
+  for (const auto& [bytes, problem] : wrong) {
+    CHECK(problem_of(bytes) == std::string("frame 1 of the event stream: ") + problem);
+    const std::string with_length =
+        std::string("\x00\x00\x00", 3) + static_cast<char>(bytes.size()) + std::string(bytes);
+    CHECK(problem_of(with_length) == std::string("frame 1 of the event stream: ") + problem);
+  }
+  CHECK(problem_of(event_frame("t", "d") + "\x01")
+            .starts_with("frame 2 of the event stream: found a value that is not a map"));
+}
+
+TEST_CASE("a frame beyond the size limit is an error") {
+  CHECK(problem_of("\x00\x10\x00\x01"sv) ==
+        "frame 1 of the event stream: found a length of 1048577 bytes, expected at most 1048576");
+  const std::string bare = event_frame("big", std::string(2 * kMost, 'x'));
+  const std::string problem = "frame 1 of the event stream: found more than 1048576 bytes";
+  CHECK(problem_of(bare) == problem);
+  CHECK(problem_of(std::string_view(bare).substr(0, kMost)).empty());
+  CHECK(problem_of(std::string_view(bare).substr(0, kMost + 1)) == problem);
+}
+
+TEST_CASE("a frame that is nested too deeply is an error") {
+  const std::string deep = problem_of("\x82\xa4head" + std::string(kMaxDepth, '\x91'));
+  CHECK(deep.find("nested deeper than 600 levels") != std::string::npos);
+}
+
+TEST_CASE("a wrong length is an error") {
+  const std::string map = event_frame("t", "d");
+  for (const std::size_t length : {std::size_t{0}, map.size() - 1, map.size() + 1}) {
+    CHECK(problem_of(std::string("\0\0\0", 3) + static_cast<char>(length) + map + map) ==
+          "frame 1 of the event stream: found a length of " + std::to_string(length) +
+              " bytes, expected the length of the value");
+  }
+}
+
 }  // namespace

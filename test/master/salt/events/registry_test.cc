@@ -42,7 +42,24 @@ struct Played : Registry {
   Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
     return expectation().listen(jid, std::move(listener));
   }
+
+  std::shared_ptr<Recorder> listener(std::string_view jid) {
+    auto made = std::make_shared<Recorder>();
+    CHECK(listen_at_once(jid, made));
+    return made;
+  }
 };
+
+std::shared_ptr<Recorder> listener_of(Registry::Expectation& expectation, std::string_view jid) {
+  auto made = std::make_shared<Recorder>();
+  CHECK(expectation.listen(jid, made));
+  return made;
+}
+
+/// Returns the bytes that the registry counts for each event that `Played::returns` keeps.
+std::size_t bytes_of_each() {
+  return EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
+}
 
 std::string events_lost(std::size_t most) {
   return "lost: More than " + std::to_string(most) +
@@ -61,10 +78,8 @@ std::string refusal(ErrorKind why) {
 
 TEST_CASE("a listener gets only events of its job") {
   Played registry;
-  const auto mine = std::make_shared<Recorder>();
-  const auto other = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", mine));
-  CHECK(registry.listen_at_once("2", other));
+  const auto mine = registry.listener("1");
+  const auto other = registry.listener("2");
   registry.returns("2", "a");
   registry.returns("1", "b");
   registry.on_event({"syndic/s/1", "c"});
@@ -82,8 +97,7 @@ TEST_CASE("a listener first gets events since its expectation") {
   registry.returns("1", "early");
   auto expectation = registry.expectation();
   for (const char* data : {"a", "b", "c"}) registry.returns("1", data);
-  const auto listener = std::make_shared<Recorder>();
-  CHECK(expectation.listen("1", listener));
+  const auto listener = listener_of(expectation, "1");
   registry.returns("1", "d");
   CHECK(listener->received(0) == Heard{"m=a", "m=b", "m=c", "m=d"});
 }
@@ -108,8 +122,7 @@ TEST_CASE("a slow listener does not block others") {
   Played registry;
   auto expectation = registry.expectation();
   registry.returns("1", "a");
-  const auto other = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("2", other));
+  const auto other = registry.listener("2");
   const auto slow = std::make_shared<Recorder>();
   slow->on_hear = [&](std::string_view) {
     std::thread([&] { registry.returns("2", "b"); }).join();
@@ -121,8 +134,7 @@ TEST_CASE("a slow listener does not block others") {
 }
 
 TEST_CASE("events are kept only while an expectation needs them") {
-  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
-  Played registry({.max_early_bytes = each});
+  Played registry({.max_early_bytes = bytes_of_each()});
   const rest_fcgi::test::CapturedLog log;
   registry.returns("1", "a");
   registry.returns("1", "a");
@@ -139,8 +151,8 @@ TEST_CASE("events are kept only while an expectation needs them") {
 }
 
 TEST_CASE("dropped events are logged once and reported to their job") {
-  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
-  Played registry({.max_early_bytes = 2 * each});
+  const std::size_t most = 2 * bytes_of_each();
+  Played registry({.max_early_bytes = most});
   const rest_fcgi::test::CapturedLog log;
   auto expectation = registry.expectation();
   for (const char* data : {"a", "b", "c", "d"}) registry.returns("1", data);
@@ -148,14 +160,12 @@ TEST_CASE("dropped events are logged once and reported to their job") {
   const std::size_t first = text.find("bytes of events arrived for jobs");
   CHECK(first != std::string::npos);
   CHECK(text.find("bytes of events", first + 1) == std::string::npos);
-  const auto listener = std::make_shared<Recorder>();
-  CHECK(expectation.listen("1", listener));
-  CHECK(listener->received(0) == Heard{"m=c", "m=d", events_lost(2 * each)});
+  const auto listener = listener_of(expectation, "1");
+  CHECK(listener->received(0) == Heard{"m=c", "m=d", events_lost(most)});
   registry.returns("1", "e");
   CHECK(listener->received(0).size() == 4);
   listener->want_no_more();
-  const auto again = std::make_shared<Recorder>();
-  CHECK(registry.expectation().listen("1", again));
+  const auto again = registry.listener("1");
   registry.returns("1", "f");
   CHECK(again->received(0) == Heard{"m=f"});
 }
@@ -164,12 +174,10 @@ TEST_CASE("only jobs that lost events are told") {
   Played registry({.max_early_bytes = 1000});
   auto expectation = registry.expectation();
   registry.returns("1", std::string(1000, 'x'));
-  const auto other = std::make_shared<Recorder>();
-  CHECK(expectation.listen("2", other));
+  const auto other = listener_of(expectation, "2");
   registry.returns("2", "a");
   CHECK(other->received(0) == Heard{"m=a"});
-  const auto listener = std::make_shared<Recorder>();
-  CHECK(expectation.listen("1", listener));
+  const auto listener = listener_of(expectation, "1");
   CHECK(listener->received(0) == Heard{events_lost(1000)});
 }
 
@@ -190,16 +198,14 @@ TEST_CASE("a listener that is no longer needed is removed with the next event") 
 
 TEST_CASE("the number of listeners is limited") {
   Played registry({.max_jobs = 2});
-  const auto first = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", first));
-  CHECK(registry.listen_at_once("2", std::make_shared<Recorder>()));
-  const auto third = std::make_shared<Recorder>();
+  const auto first = registry.listener("1");
+  const auto second = registry.listener("2");
   const auto refused = registry.expect();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
   CHECK(refused.error().message.starts_with("2 jobs of the Salt master already wait for returns"));
   first->want_no_more();
-  CHECK(registry.listen_at_once("3", third));
+  const auto third = registry.listener("3");
   registry.returns("3", "a");
   CHECK(third->received(0) == Heard{"m=a"});
 }
@@ -222,10 +228,8 @@ TEST_CASE("a job has one listener at a time") {
 
 TEST_CASE("each listener is told once about a loss") {
   Played registry;
-  const auto first = std::make_shared<Recorder>();
-  const auto second = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", first));
-  CHECK(registry.listen_at_once("2", second));
+  const auto first = registry.listener("1");
+  const auto second = registry.listener("2");
   registry.not_joined(kGone);
   registry.not_joined(kGone);
   registry.joined();
@@ -238,22 +242,18 @@ TEST_CASE("each listener is told once about a loss") {
 
 TEST_CASE("an expectation reports an earlier loss") {
   Played registry;
-  std::optional expectation(registry.expectation());
+  auto expectation = registry.expectation();
   registry.returns("1", "a");
   registry.not_joined(kGone);
-  const auto first = std::make_shared<Recorder>();
-  CHECK(expectation->listen("1", first));
+  const auto first = listener_of(expectation, "1");
   CHECK(first->received(0) == Heard{kBusLost});
   registry.joined();
   registry.returns("1", "b");
   CHECK(first->received(0) == Heard{kBusLost, "m=b"});
   registry.returns("2", "c");
-  const auto second = std::make_shared<Recorder>();
-  CHECK(expectation->listen("2", second));
+  const auto second = listener_of(expectation, "2");
   CHECK(second->received(0) == Heard{kBusLost, "m=c"});
-  expectation.reset();
-  const auto third = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("3", third));
+  const auto third = registry.listener("3");
   registry.returns("3", "d");
   CHECK(third->received(0) == Heard{"m=d"});
 }
@@ -286,8 +286,7 @@ TEST_CASE("expect fails with a text for callers without the bus") {
 
 TEST_CASE("close releases waiting threads and tells listeners") {
   Played registry;
-  const auto listener = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", listener));
+  const auto listener = registry.listener("1");
   registry.close();
   CHECK(listener->received(0) == Heard{kBusLost});
   CHECK_FALSE(registry.wait_until_joined(std::chrono::steady_clock::now() + kPatience));
@@ -305,8 +304,7 @@ TEST_CASE("a chosen job id is claimed until it is used") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "Another call already waits for the job 1.");
   CHECK(registry.expect("2"));
-  const auto listener = std::make_shared<Recorder>();
-  CHECK(first->listen("1", listener));
+  const auto listener = listener_of(*first, "1");
   first.reset();
   CHECK_FALSE(registry.expect("1"));
   listener->want_no_more();

@@ -73,17 +73,14 @@ TEST_CASE("packed JSON is converted back unchanged") {
 }
 
 TEST_CASE("of equal keys the last one is packed") {
-  CHECK(packed(R"({"a": 1, "b": 2, "a": 3})") ==
-        "\x82\xA1"
-        "b\x02\xA1"
-        "a\x03");
+  CHECK(packed(R"({"x": 1, "y": 2, "x": 3})") == "\x82\xA1y\x02\xA1x\x03");
 }
 
 TEST_CASE("large integers and job ids are packed as text") {
-  CHECK(to_json(packed("20261120233651543848"))->text() == R"("20261120233651543848")");
-  CHECK(to_json(packed("18446744073709551615"))->text() == R"("18446744073709551615")");
-  CHECK(to_json(packed("-9223372036854775809"))->text() == R"("-9223372036854775809")");
-  CHECK(to_json(packed("123456789012345678901234567890"))->text() == R"("123456789012345678901234567890")");
+  for (const std::string text : {"20261120233651543848", "18446744073709551615", "-9223372036854775809",
+                                 "123456789012345678901234567890"}) {
+    CHECK(to_json(packed(text))->text() == '"' + text + '"');
+  }
   CHECK(packed("9223372036854775808") == "\xCF\x80\x00\x00\x00\x00\x00\x00\x00"sv);
   CHECK(packed("-0") == "\x00"sv);
 }

@@ -16,7 +16,6 @@ using rest_fcgi::ErrorKind;
 using rest_fcgi::format;
 using rest_fcgi::JsonDocument;
 using rest_fcgi::JsonLimits;
-using rest_fcgi::Result;
 using rest_fcgi::salt::append_json;
 using rest_fcgi::salt::Fields;
 using rest_fcgi::salt::kMaxDepth;
@@ -72,13 +71,8 @@ TEST_CASE("bin is text, or base64 if it is not UTF-8") {
   CHECK(text_of("\xC4\x02hi") == R"("hi")");
   CHECK(text_of("\xC4\x00"sv) == R"("")");
   CHECK(text_of("\xC4\x02\xFF\xFE") == R"("//4=")");
-  CHECK(text_of("\xC4\x04"
-                "ab\xFF\x00"sv) == R"("YWL/AA==")");
-  CHECK(text_of("\xA3"
-                "a\xFF"
-                "b") ==
-        "\"a\xEF\xBF\xBD"
-        "b\"");
+  CHECK(text_of("\xC4\x04xy\xFF\x00"sv) == R"("eHn/AA==")");
+  CHECK(text_of("\xA3x\xFFy") == "\"x\xEF\xBF\xBDy\"");
 }
 
 TEST_CASE("arrays and maps keep their order") {
@@ -86,8 +80,7 @@ TEST_CASE("arrays and maps keep their order") {
   CHECK(text_of("\x80") == "{}");
   CHECK(text_of("\x93\x01\x91\x02\x90") == "[1, [2], []]");
   CHECK(text_of("\xDC\x00\x02\x01\xC0"sv) == "[1, null]");
-  CHECK(text_of("\x82\xA1z\x01\xA1"
-                "a\x80") == R"({"z": 1, "a": {}})");
+  CHECK(text_of("\x82\xA1z\x01\xA1y\x80") == R"({"z": 1, "y": {}})");
   CHECK(text_of("\xDE\x00\x01\xA1z\x91\x80"sv) == R"({"z": [{}]})");
 }
 
@@ -102,15 +95,16 @@ TEST_CASE("other keys become text as in Python's json") {
   CHECK(text_of("\x81\xC7\x02\x05zz\x01") == R"({"zz": 1})");
 }
 
-TEST_CASE("an array or map as key becomes its JSON text") {
+TEST_CASE("an array or map as key becomes its JSON text, and is refused inside another such key") {
   CHECK(text_of("\x81\x92\x01\xA1x\x02") == R"({"[1, \"x\"]": 2})");
   CHECK(text_of("\x81\x90\x91\x80") == R"({"[]": [{}]})");
-  CHECK(text_of("\x82\x81\x01\x91\x80\xC0\x81\xA1"
-                "a\x01\x81\xA1"
-                "b\x02") == R"({"{\"1\": [{}]}": null, "{\"a\": 1}": {"b": 2}})");
+  CHECK(text_of("\x82\x81\x01\x91\x80\xC0\x81\xA1x\x01\x81\xA1y\x02") ==
+        R"({"{\"1\": [{}]}": null, "{\"x\": 1}": {"y": 2}})");
+  CHECK(text_of("\x81\x81\x90\x01\x02") ==
+        "error: Malformed msgpack: a key that is an array or map, inside another such key: byte 2");
 }
 
-TEST_CASE("Salt's date extension becomes an ISO 8601 date") {
+TEST_CASE("Salt's date extension becomes an ISO 8601 date, and another extension its payload") {
   CHECK(text_of("\xC7\x18\x4E"
                 "20261120T12:00:00.000000"sv) == R"("2026-11-20T12:00:00.000000")");
   CHECK(text_of("\x81\xC7\x18\x4E"
@@ -119,6 +113,8 @@ TEST_CASE("Salt's date extension becomes an ISO 8601 date") {
                 "20261120T12:00:00,000000"sv) == R"("20261120T12:00:00,000000")");
   CHECK(text_of("\xD6\x4E"
                 "2026"sv) == R"("2026")");
+  CHECK(text_of("\xD4\x05z") == R"("z")");
+  CHECK(text_of("\xC7\x00\x05"sv) == R"("")");
 }
 
 TEST_CASE("a named constant becomes its value") {
@@ -136,19 +132,12 @@ TEST_CASE("a malformed named constant is an error") {
   CHECK(text_of("\xC7\x03\x4F\x92\xA1N") == "error: Malformed msgpack: cut short: byte 5");
 }
 
-TEST_CASE("other extensions become their payload") {
-  CHECK(text_of("\xD4\x05z") == R"("z")");
-  CHECK(text_of("\xC7\x00\x05"sv) == R"("")");
-}
-
 TEST_CASE("announced lengths cause no allocation") {
   for (const std::string_view header :
        {"\xDD\xFF\xFF\xFF\xFF", "\xDF\xFF\xFF\xFF\xFF", "\xDB\xFF\xFF\xFF\xFF", "\xC6\xFF\xFF\xFF\xFF",
         "\xC9\xFF\xFF\xFF\xFF"}) {
     std::string out;
-    Result<void> result = append_json(header, out);
-    REQUIRE(!result);
-    CHECK(result.error().message.find("cut short") != std::string::npos);
+    CHECK(append_json(header, out).error().message.find("cut short") != std::string::npos);
     CHECK(out.capacity() < 64);
   }
 }
@@ -175,11 +164,6 @@ TEST_CASE("nested named constants count as levels") {
     if (i == 599) CHECK(text_of(packed) == "5");
   }
   CHECK(text_of(packed).find("deeper than 600") != std::string::npos);
-}
-
-TEST_CASE("nested containers as keys are refused") {
-  CHECK(text_of("\x81\x81\x90\x01\x02") ==
-        "error: Malformed msgpack: a key that is an array or map, inside another such key: byte 2");
 }
 
 namespace {
@@ -247,17 +231,8 @@ TEST_CASE("members are hidden in a map that is a key") {
 
 namespace {
 
-struct Expected {
-  std::string_view file;
-  std::string_view json;
-};
-
 // The expected JSON is the output of Salt's `salt.utils.json.dumps` for these files.
-constexpr Expected kEvents[] = {
-    {"07-event-job-ret.bin",
-     R"({"cmd": "_return", "id": "pm-0", "success": true, "return": true, "retcode": 0, )"
-     R"("jid": "20261120233651543848", "fun": "test.ping", "fun_args": [], "user": )"
-     R"("ssdev", "_stamp": "2026-11-20T23:36:51.624455"})"},
+constexpr std::pair<std::string_view, std::string_view> kEvents[] = {
     {"14-event-run-ret.bin",
      R"({"fun": "runner.test.arg", "jid": "20261120233655223239", "user": "ssdev", )"
      R"("fun_args": ["x", {"a": 1}], "_stamp": "2026-11-20T23:36:55.705731", "return": )"
@@ -273,22 +248,16 @@ constexpr Expected kEvents[] = {
 }  // namespace
 
 TEST_CASE("events of a real master become the same JSON as in Salt") {
-  for (const Expected& expected : kEvents) {
-    CAPTURE(expected.file);
-    auto json = to_json(event_data(expected.file));
-    REQUIRE(json);
-    CHECK(json->text() == expected.json);
+  for (const auto& [file, json] : kEvents) {
+    CAPTURE(file);
+    CHECK(text_of(event_data(file)) == json);
   }
 }
 
 TEST_CASE("types that Salt cannot write become valid JSON") {
   const std::string data = event_data("22-event-ret-odd-types.bin");
-  auto fields = Fields::read(data, {"return"});
-  REQUIRE(fields);
-  REQUIRE(fields->find("return") != nullptr);
-  auto json = to_json(fields->find("return")->packed);
-  REQUIRE(json);
-  CHECK(json->text() ==
+  const auto fields = Fields::read(data, {"return"});
+  CHECK(text_of(fields->find("return")->packed) ==
         "{\"nan\": null, \"inf\": null, \"u64\": 18446744073709551615, \"i64\": -9223372036854775808, "
         "\"bin\": \"//4=\", \"utf8\": \"h\xC3\xA9\xF0\x9F\x98\x80\", \"nil\": null, "
         "\"f\": 0.1, "

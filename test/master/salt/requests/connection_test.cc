@@ -50,6 +50,12 @@ struct Client {
     REQUIRE(answer);
     return text(*answer);
   }
+
+  [[nodiscard]] Error error() const {
+    const auto answer = send_and_receive(*connection, bytes("question"), late());
+    REQUIRE(!answer);
+    return answer.error();
+  }
 };
 
 struct OpenClient : Client {
@@ -58,12 +64,6 @@ struct OpenClient : Client {
 
 std::optional<std::string> echo(std::string body) {
   return body;
-}
-
-Result<WipedBytes> answered_with(const Frames& frames) {
-  FakeRetPort master([&](const Frames&) { return frames; });
-  OpenClient client(master.uri());
-  return send_and_receive(*client.connection, bytes("question"), late());
 }
 
 }  // namespace
@@ -89,10 +89,9 @@ TEST_CASE("a peer without ZeroMQ gets no request") {
   listener.bind("tcp://127.0.0.1:*");
   Client client(listener.get(zmq::sockopt::last_endpoint));
   CHECK(!client.connection->wait_until_open(test::in(milliseconds(50))));
-  const auto answer = send_and_receive(*client.connection, bytes("question"), late());
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
-  CHECK(answer.error().message == kMasterNotAvailable);
+  const Error error = client.error();
+  CHECK(error.kind == ErrorKind::unavailable);
+  CHECK(error.message == kMasterNotAvailable);
 }
 
 TEST_CASE("a connection never reconnects") {
@@ -101,9 +100,7 @@ TEST_CASE("a connection never reconnects") {
   master.stop();
   REQUIRE(test::eventually([&] { return !client.connection->is_open(); }));
   master.start();
-  const auto answer = send_and_receive(*client.connection, bytes("question"), late());
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
+  CHECK(client.error().kind == ErrorKind::unavailable);
   CHECK(!client.connection->wait_until_open(test::in(milliseconds(300))));
   CHECK(master.messages() == 0);
 }
@@ -112,9 +109,9 @@ TEST_CASE("a reply with other frames is an error") {
   for (const Frames& frames : std::vector<Frames>{
            {"body"}, {""}, {"x", "body"}, {"", "body", "more"}, {"x", "", "body"}, {"", "", "body"}}) {
     CAPTURE(frames.size());
-    const auto answer = answered_with(frames);
-    REQUIRE(!answer);
-    CHECK(answer.error().kind == ErrorKind::internal);
+    FakeRetPort master([&](const Frames&) { return frames; });
+    OpenClient client(master.uri());
+    CHECK(client.error().kind == ErrorKind::internal);
   }
 }
 

@@ -24,13 +24,13 @@ PoolOptions of(std::size_t connections, std::size_t worker_threads, std::size_t 
   return {.connections = connections, .worker_threads = worker_threads, .max_waiting = max_waiting};
 }
 
-Place take(FairQueue& fair_queue, PriorityClass priority) {
+Place take(FairQueue& fair_queue, PriorityClass priority = PriorityClass::publish) {
   auto place = fair_queue.take(priority, late());
   REQUIRE(place);
   return *std::move(place);
 }
 
-bool is_full(FairQueue& fair_queue, PriorityClass priority) {
+bool is_full(FairQueue& fair_queue, PriorityClass priority = PriorityClass::publish) {
   return !fair_queue.take(priority, std::chrono::steady_clock::now());
 }
 
@@ -42,12 +42,12 @@ class Queue {
     for (auto& thread : threads_) thread.join();
   }
 
-  void add(PriorityClass priority, char name) {
+  void add(char name, PriorityClass priority = PriorityClass::publish) {
     const std::size_t before = fair_queue_.waiting();
     threads_.emplace_back([this, priority, name] {
       const auto place = fair_queue_.take(priority, late());
       const std::scoped_lock lock(mutex_);
-      order_ += place ? std::string(1, name) : to_string(place.error().kind);
+      order_ += place ? name : place.error().kind == ErrorKind::unavailable ? '!' : '?';
     });
     REQUIRE(test::eventually([&] { return fair_queue_.waiting() == before + 1; }));
   }
@@ -57,9 +57,12 @@ class Queue {
     return order_;
   }
 
- private:
-  static std::string to_string(ErrorKind kind) { return kind == ErrorKind::unavailable ? "!" : "?"; }
+  /// Waits until the threads have got their places in the given order.
+  [[nodiscard]] bool becomes(std::string_view order) const {
+    return test::eventually([&] { return this->order() == order; });
+  }
 
+ private:
   FairQueue& fair_queue_;
   mutable std::mutex mutex_;
   std::string order_;
@@ -69,23 +72,20 @@ class Queue {
 }  // namespace
 
 TEST_CASE("the limit of a class leaves workers and connections for others") {
+  using enum PriorityClass;
+  constexpr PriorityClass kClasses[] = {publish, question, runner, wheel, wheel_async, login, token};
   struct Row {
-    std::size_t connections, workers, publish, question, runner, wheel, wheel_async, login, token;
+    std::size_t connections, workers, limits[std::size(kClasses)];
   };
-  for (const Row& row :
-       {Row{16, 5, 16, 4, 4, 3, 2, 3, 3}, Row{16, 4, 16, 4, 3, 2, 1, 2, 2}, Row{16, 1, 16, 4, 1, 1, 1, 1, 1},
-        Row{16, 2, 16, 4, 1, 1, 1, 1, 1}, Row{16, 3, 16, 4, 2, 1, 1, 1, 2}, Row{16, 40, 16, 4, 8, 8, 8, 8, 8},
-        Row{4, 5, 4, 1, 2, 2, 1, 2, 2}, Row{1, 5, 1, 1, 1, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1, 1, 1, 1}}) {
-    CAPTURE(row.connections);
-    CAPTURE(row.workers);
-    const PoolOptions options = of(row.connections, row.workers);
-    CHECK(class_limit(PriorityClass::publish, options) == row.publish);
-    CHECK(class_limit(PriorityClass::question, options) == row.question);
-    CHECK(class_limit(PriorityClass::runner, options) == row.runner);
-    CHECK(class_limit(PriorityClass::wheel, options) == row.wheel);
-    CHECK(class_limit(PriorityClass::wheel_async, options) == row.wheel_async);
-    CHECK(class_limit(PriorityClass::login, options) == row.login);
-    CHECK(class_limit(PriorityClass::token, options) == row.token);
+  for (const Row& row : {Row{16, 5, {16, 4, 4, 3, 2, 3, 3}}, Row{16, 4, {16, 4, 3, 2, 1, 2, 2}},
+                         Row{16, 1, {16, 4, 1, 1, 1, 1, 1}}, Row{16, 2, {16, 4, 1, 1, 1, 1, 1}},
+                         Row{16, 3, {16, 4, 2, 1, 1, 1, 2}}, Row{16, 40, {16, 4, 8, 8, 8, 8, 8}},
+                         Row{4, 5, {4, 1, 2, 2, 1, 2, 2}}, Row{1, 5, {1, 1, 1, 1, 1, 1, 1}},
+                         Row{0, 0, {1, 1, 1, 1, 1, 1, 1}}}) {
+    for (std::size_t i = 0; i < std::size(kClasses); ++i) {
+      CAPTURE(i);
+      CHECK(class_limit(kClasses[i], of(row.connections, row.workers)) == row.limits[i]);
+    }
   }
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("logins and wheels together leave one worker free") {
   CHECK(is_full(fair_queue, PriorityClass::wheel));
   taken.push_back(take(fair_queue, PriorityClass::login));
   CHECK(is_full(fair_queue, PriorityClass::login));
-  taken.push_back(take(fair_queue, PriorityClass::publish));
+  taken.push_back(take(fair_queue));
   taken.erase(taken.begin());
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
 }
@@ -120,21 +120,21 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
 
 TEST_CASE("a stalled request frees its place") {
   FairQueue fair_queue(of(1, 5));
-  Place stuck = take(fair_queue, PriorityClass::publish);
-  CHECK(is_full(fair_queue, PriorityClass::publish));
+  Place stuck = take(fair_queue);
+  CHECK(is_full(fair_queue));
   fair_queue.stall(stuck);
   fair_queue.stall(stuck);
-  Place second = take(fair_queue, PriorityClass::publish);
+  Place second = take(fair_queue);
   fair_queue.stall(second);
-  Place third = take(fair_queue, PriorityClass::publish);
+  Place third = take(fair_queue);
   fair_queue.stall(third);
-  Place fourth = take(fair_queue, PriorityClass::publish);
+  Place fourth = take(fair_queue);
   // Three requests are stalled, which is the limit for one connection. This call therefore has no effect.
   fair_queue.stall(fourth);
-  CHECK(is_full(fair_queue, PriorityClass::publish));
+  CHECK(is_full(fair_queue));
   stuck.reset();
   fair_queue.stall(fourth);
-  CHECK_FALSE(is_full(fair_queue, PriorityClass::publish));
+  CHECK_FALSE(is_full(fair_queue));
   auto ended = std::async(std::launch::async, [&] { fair_queue.close(); });
   second.reset();
   third.reset();
@@ -145,71 +145,71 @@ TEST_CASE("a stalled request frees its place") {
 
 TEST_CASE("waiting requests start in the order of arrival") {
   FairQueue fair_queue(of(1, 5));
-  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  std::optional<Place> only = take(fair_queue);
   Queue queue(fair_queue);
-  queue.add(PriorityClass::login, 'a');
-  queue.add(PriorityClass::publish, 'b');
-  queue.add(PriorityClass::login, 'c');
-  queue.add(PriorityClass::question, 'd');
-  queue.add(PriorityClass::wheel, 'e');
-  queue.add(PriorityClass::publish, 'f');
+  queue.add('a', PriorityClass::login);
+  queue.add('b');
+  queue.add('c', PriorityClass::login);
+  queue.add('d', PriorityClass::question);
+  queue.add('e', PriorityClass::wheel);
+  queue.add('f');
   CHECK(queue.order().empty());
   only.reset();
-  CHECK(test::eventually([&] { return queue.order() == "abcdef"; }));
+  CHECK(queue.becomes("abcdef"));
 }
 
 TEST_CASE("a request of a full class starts when its class has a place") {
   FairQueue fair_queue(of(3, 2));
   std::optional<Place> login = take(fair_queue, PriorityClass::login);
-  std::optional<Place> publish = take(fair_queue, PriorityClass::publish);
-  const Place other = take(fair_queue, PriorityClass::publish);
+  std::optional<Place> publish = take(fair_queue);
+  const Place other = take(fair_queue);
   Queue queue(fair_queue);
-  queue.add(PriorityClass::login, 'a');
-  queue.add(PriorityClass::login, 'b');
-  queue.add(PriorityClass::publish, 'c');
+  queue.add('a', PriorityClass::login);
+  queue.add('b', PriorityClass::login);
+  queue.add('c');
   publish.reset();
-  CHECK(test::eventually([&] { return queue.order() == "c"; }));
+  CHECK(queue.becomes("c"));
   login.reset();
-  CHECK(test::eventually([&] { return queue.order() == "cab"; }));
+  CHECK(queue.becomes("cab"));
 }
 
 TEST_CASE("waiting for a place ends at the deadline") {
   FairQueue fair_queue(of(1, 5));
-  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  std::optional<Place> only = take(fair_queue);
   const auto place = fair_queue.take(PriorityClass::publish, test::in(milliseconds(20)));
   REQUIRE(!place);
   CHECK(place.error().kind == ErrorKind::timeout);
   CHECK(place.error().message.find("nothing was sent") != std::string::npos);
   CHECK(fair_queue.waiting() == 0);
   Queue queue(fair_queue);
-  queue.add(PriorityClass::publish, 'a');
+  queue.add('a');
   only.reset();
-  CHECK(test::eventually([&] { return queue.order() == "a"; }));
+  CHECK(queue.becomes("a"));
 }
 
 TEST_CASE("the number of waiting requests is limited") {
   FairQueue fair_queue(of(2, 2, 2));
   std::optional<Place> login = take(fair_queue, PriorityClass::login);
   Queue queue(fair_queue);
-  queue.add(PriorityClass::login, 'a');
-  queue.add(PriorityClass::login, 'b');
+  queue.add('a', PriorityClass::login);
+  queue.add('b', PriorityClass::login);
   const auto third = fair_queue.take(PriorityClass::login, late());
   REQUIRE(!third);
   CHECK(third.error().kind == ErrorKind::unavailable);
   CHECK(third.error().message == "Too many requests wait for the Salt Master: 2, which is the limit.");
   CHECK(fair_queue.take(PriorityClass::publish, late()));
   login.reset();
-  CHECK(test::eventually([&] { return queue.order() == "ab"; }));
+  CHECK(queue.becomes("ab"));
 }
 
 TEST_CASE("close wakes waiting requests and waits for running requests") {
   FairQueue fair_queue(of(1, 5));
-  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  std::optional<Place> only = take(fair_queue);
   Queue queue(fair_queue);
-  queue.add(PriorityClass::publish, 'a');
-  queue.add(PriorityClass::wheel, 'b');
+  queue.add('a');
+  queue.add('b', PriorityClass::wheel);
   auto close = std::async(std::launch::async, [&] { fair_queue.close(); });
-  CHECK(test::eventually([&] { return queue.order() == "!!"; }));
+  CHECK(queue.becomes("!!"));
   const auto after = fair_queue.take(PriorityClass::question, late());
   REQUIRE(!after);
   CHECK(after.error().kind == ErrorKind::unavailable);
