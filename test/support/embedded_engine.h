@@ -87,6 +87,10 @@ class EmbeddedEngine {
     return *std::move(permit);
   }
 
+  bool admits(std::string_view members, std::string_view user = "fred") {
+    return master->admit(chunk(members, user), soon()).ok();
+  }
+
   std::pair<master::Job, Returns> publish(std::string_view members,
                                           const master::Publication& publication = {}) {
     auto mailbox = std::make_shared<master::Returns>();
@@ -134,6 +138,26 @@ class EmbeddedEngine {
   }
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) const {
     return begun(master->wheel_async(permit));
+  }
+
+  /// Starts an asynchronous job that sleeps for ten minutes. Returns its jid.
+  std::string start_sleep(std::string_view tgt) {
+    const auto job = publish_async(
+        permit(format(R"("client": "local_async", "tgt": "{}", "fun": "test.sleep", "arg": [600])", tgt)));
+    REQUIRE(job);
+    return job->jid;
+  }
+
+  /// Starts an asynchronous runner.
+  master::Started start_runner(std::string_view members) {
+    const auto started = runner_async(permit(format(R"("client": "runner_async", {})", members)));
+    REQUIRE(started);
+    return *started;
+  }
+
+  /// Returns what the runner jobs.lookup_jid returns for a job.
+  std::string lookup(std::string_view jid) {
+    return runner(format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)).ret.text();
   }
 
   template <class Accepted>

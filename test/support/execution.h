@@ -25,12 +25,6 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  void keep_jobs(const returner::Options& options) {
-    auto returners = returner::Returners::make(options, store_, system_clock());
-    REQUIRE(returners);
-    jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), store_, system_clock());
-  }
-
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// Runs an execution function and waits for its return. REQUIRES: `args` is a JSON array, and `kwargs` is a
@@ -45,11 +39,10 @@ class Execution {
     for (const JsonValue value : arg_document.root().elements()) called.args.push_back(value);
     for (const JsonMember member : kwarg_document.root().members()) called.kwargs.push_back(member);
     const embedded::JobContext job{"20260101000000000001", fun, "saltdev", "glob", "", "\"*\"", called};
-    return embedded::execute(engine(), minion_, fun, called.args, called.kwargs, job, stop);
+    return embedded::execute({*modules_, jobs_}, minion_, fun, called.args, called.kwargs, job, stop);
   }
 
   [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }
-  [[nodiscard]] embedded::Engine engine() noexcept { return {*modules_, *jobs_}; }
 
   std::string ret(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     return run(fun, args, kwargs).ret.text();
@@ -67,8 +60,7 @@ class Execution {
  private:
   std::shared_ptr<const embedded::Modules> modules_;
   const std::shared_ptr<store::Store> store_ = *store::Store::open({});
-  std::unique_ptr<embedded::Jobs> jobs_ = std::make_unique<embedded::Jobs>(
-      *returner::Returners::make({}, store_, system_clock()), store_, system_clock());
+  embedded::Jobs jobs_{*returner::Returners::make({}, store_, system_clock()), store_, system_clock()};
   embedded::Minion minion_;
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../../support/captured_log.h"
 #include "../../support/embedded_engine.h"
 #include "../../support/holds.h"
 #include "../session_contract.h"
@@ -19,21 +21,19 @@ namespace {
 
 constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-void check(const Error& error, ErrorKind kind) {
+/// Checks an error. An authorization error names the user and the back end.
+void check(const Error& error, ErrorKind kind, std::string_view user = "") {
   CHECK(error.kind == kind);
   CHECK(error.message == "Authorization error occurred.");
+  CHECK(error.user == user);
+  CHECK(error.eauth == (user.empty() ? "" : "sharedsecret"));
 }
 
 }  // namespace
 
 TEST_CASE("a call runs on the minions that its target matched at admission") {
   EmbeddedEngine engine;
-  JsonDocument body;
-  REQUIRE(body.parse(R"({"eauth": "sharedsecret", "username": "ann", "password": "secret", )"
-                     R"("client": "local", "tgt": "ms-[01]", "fun": "test.ping"})"));
-  Result<std::vector<lowstate::Chunk>> chunks = lowstate::read(body.root(), {});
-  REQUIRE(chunks);
-  lowstate::Chunk& chunk = chunks->front();
+  lowstate::Chunk chunk = engine.chunk(R"("client": "local", "tgt": "ms-[01]", "fun": "test.ping")", "ann");
   const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
   REQUIRE(permit);
   std::get<lowstate::LocalCall>(chunk.call).target.expression = "*";
@@ -42,40 +42,40 @@ TEST_CASE("a call runs on the minions that its target matched at admission") {
   CHECK(job->minions == std::vector<std::string>{"ms-0", "ms-1"});
 }
 
-TEST_CASE("a caller with a wrong password learns nothing about targets and functions") {
+TEST_CASE("a caller with a wrong password learns nothing about targets, functions and clients") {
   EmbeddedEngine engine;
   for (const char* members :
        {kPingAll, R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")",
         R"("client": "runner", "fun": "nosuch.fun")"}) {
     check(engine.refusal(members, "fred", "wrong"), ErrorKind::authentication);
   }
+  const char* const call = R"("client": "ssh", "tgt": "*", "fun": "test.ping")";
+  CHECK(engine.refusal(call, "fred", "wrong").kind == ErrorKind::authentication);
+  for (const Error& refused :
+       {engine.refusal(call), engine.master->ssh(engine.permit(kPingAll), 1 << 20).error()}) {
+    CHECK(refused.kind == ErrorKind::invocation);
+    CHECK(holds(refused.message, "'ssh'"));
+  }
 }
 
-TEST_CASE("a function that no rule allows is an authorization error for every client") {
+TEST_CASE("a rule allows its functions for every client, and only targets that match no other minions") {
   EmbeddedEngine engine;
   for (const char* members :
        {kPingAll, R"("client": "runner", "fun": "manage.up")", R"("client": "runner", "fun": "nosuch.fun")",
         R"("client": "wheel", "fun": "key.list_all")"}) {
     CAPTURE(members);
-    check(engine.refusal(members, "eve"), ErrorKind::authorization);
+    check(engine.refusal(members, "eve"), ErrorKind::authorization, "eve");
   }
-  CHECK(engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up")", "bob"),
-                             EmbeddedEngine::soon()));
+  CHECK(engine.admits(R"("client": "runner", "fun": "manage.up")", "bob"));
   check(engine.refusal(R"("client": "runner_async", "fun": "manage.status")", "bob"),
-        ErrorKind::authorization);
-}
-
-TEST_CASE("a rule for some minions allows only targets that match no others") {
-  EmbeddedEngine engine;
+        ErrorKind::authorization, "bob");
   const auto ping = [](const char* tgt) {
     return format(R"("client": "local", "tgt": "{}", "fun": "test.ping")", tgt);
   };
-  CHECK(engine.master->admit(engine.chunk(ping("ms-0"), "ann"), EmbeddedEngine::soon()));
-  CHECK(engine.master->admit(engine.chunk(ping("ms-[01]"), "ann"), EmbeddedEngine::soon()));
-  for (const char* tgt : {"*", "ms-2", "nosuch"})
-    check(engine.refusal(ping(tgt), "ann"), ErrorKind::authorization);
-  check(engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")", "ann"),
-        ErrorKind::authorization);
+  CHECK(engine.admits(ping("ms-0"), "ann"));
+  CHECK(engine.admits(ping("ms-[01]"), "ann"));
+  for (const char* tgt : {"*", "ms-2", "nosuch", R"(web(", "tgt_type": "pcre)"})
+    check(engine.refusal(ping(tgt), "ann"), ErrorKind::authorization, "ann");
 }
 
 TEST_CASE("rules see the values that a runner gets for texts of a call") {
@@ -83,7 +83,7 @@ TEST_CASE("rules see the values that a runner gets for texts of a call") {
   const auto arg = [](const char* text) {
     return R"("client": "runner", "fun": "test.arg", "arg": [")" + std::string(text) + "\"]";
   };
-  CHECK(engine.master->admit(engine.chunk(arg("98"), "dan"), EmbeddedEngine::soon()));
+  CHECK(engine.admits(arg("98"), "dan"));
   for (const char* text : {"99", "0x63", "+99", "99 "}) {
     CHECK_MESSAGE(engine.refusal(arg(text), "dan").kind == ErrorKind::authorization, text);
   }
@@ -106,39 +106,14 @@ TEST_CASE("a wrong target in a rule is a configuration error with its place") {
   CHECK(made.error().message.starts_with("/etc/salt/master:7: external_auth: auto: fred: "));
 }
 
-TEST_CASE("an error of a refused call names the user and the back end") {
-  EmbeddedEngine engine;
-  const Error denied = engine.refusal(kPingAll, "eve");
-  CHECK(denied.user == "eve");
-  CHECK(denied.eauth == "sharedsecret");
-  CHECK(engine.refusal(kPingAll, "fred", "wrong").user.empty());
-  CHECK(engine.permit(kPingAll, "fred").eauth() == "sharedsecret");
-}
-
-TEST_CASE("an authorized caller gets the error of a wrong target") {
+TEST_CASE("an authorized caller gets the error of a wrong target or runner, but not of an unknown wheel") {
   EmbeddedEngine engine;
   const Error broken =
       engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")");
   CHECK(broken.kind == ErrorKind::invocation);
   CHECK(holds(broken.message, "offset"));
-}
-
-TEST_CASE("an unknown runner is refused at admission, an unknown wheel is not") {
-  EmbeddedEngine engine;
   CHECK(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")").kind == ErrorKind::invocation);
-  CHECK(engine.master->admit(engine.chunk(R"("client": "wheel", "fun": "nosuch.fun")"),
-                             EmbeddedEngine::soon()));
-}
-
-TEST_CASE("the client ssh is refused after authentication") {
-  EmbeddedEngine engine;
-  const char* const call = R"("client": "ssh", "tgt": "*", "fun": "test.ping")";
-  CHECK(engine.refusal(call, "fred", "wrong").kind == ErrorKind::authentication);
-  for (const Error& refused :
-       {engine.refusal(call), engine.master->ssh(engine.permit(kPingAll), 1 << 20).error()}) {
-    CHECK(refused.kind == ErrorKind::invocation);
-    CHECK(holds(refused.message, "'ssh'"));
-  }
+  CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 
 TEST_CASE("a call that matches no minion is a job without jid and minions") {
@@ -186,17 +161,6 @@ TEST_CASE("returns of quick functions beyond one MiB are delivered one by one") 
         3 * 600'000);
 }
 
-TEST_CASE("compound functions return a map, the worst return code, and success if all succeeded") {
-  EmbeddedEngine engine;
-  const auto [job, returns] = engine.publish(
-      R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo", "nosuch.fun"], "arg": [[], ["hi"], []])");
-  const master::Return& ret = returns.at("ms-0");
-  CHECK(ret.ret.text() ==
-        R"({"test.ping": true, "test.echo": "hi", "nosuch.fun": "'nosuch.fun' is not available."})");
-  CHECK(ret.retcode != 0);
-  CHECK_FALSE(ret.success);
-}
-
 TEST_CASE("chunks of a request with the same credentials are authenticated once") {
   constexpr std::string_view kPing = R"("client": "local", "tgt": "ms-0", "fun": "test.ping")";
   EmbeddedEngine engine;
@@ -233,17 +197,13 @@ TEST_CASE("a publication to some minions runs on those that the target matches, 
   CHECK(holds(stored, R"("Target": ["ms-1"], "Target-type": "list")"));
 }
 
-TEST_CASE("a ping publication returns true, and is not saved") {
+TEST_CASE("a ping returns true and is not saved, has_function returns whether minions have all functions") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(
       R"("client": "local_batch", "tgt": "*", "fun": "test.echo", "arg": ["x"])", {What::ping, {}, {}});
   CHECK(job.jid.size() == 20);
   CHECK(returns.at("ms-2").ret.text() == "true");
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
-}
-
-TEST_CASE("a has_function publication returns whether minions have all functions of the chunk") {
-  EmbeddedEngine engine;
   const master::Publication publication{What::has_function, {}, {}};
   CHECK(engine.call(R"("client": "local_subset", "tgt": "ms-0", "fun": "test.ping")", publication) ==
         R"({"ms-0": true})");
@@ -286,24 +246,6 @@ TEST_CASE("a caller's own jid is used once, and is refused if it is of the futur
   }
 }
 
-TEST_CASE("an asynchronous job outlives its request and its master") {
-  EmbeddedEngine engine;
-  std::string jid;
-  {
-    const auto job = engine.publish_async(engine.permit(
-        R"("client": "local_async", "tgt": "*", "fun": ["test.sleep", "test.echo"], "arg": [[0], [{"a": "some longer text"}]])"));
-    REQUIRE(job);
-    CHECK(job->minions.size() == 3);
-    jid = job->jid;
-  }
-  engine.master = engine.reloaded();
-  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid);
-  CHECK(test::eventually([&] {
-    const std::string one = R"({"test.sleep": true, "test.echo": {"a": "some longer text"}})";
-    return engine.runner(lookup).ret.text() == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", one);
-  }));
-}
-
 TEST_CASE("a job with more calls than workers and queue can take is refused") {
   embedded::Options options;
   options.max_workers = 1;
@@ -329,4 +271,67 @@ TEST_CASE("sessions keep the contract, and survive a reload") {
   REQUIRE(session);
   CHECK(session->perms.text() == R"([".*", {"@runner": [".*"]}, {"@wheel": [".*"]}])");
   CHECK(engine.reloaded()->session(session->token, EmbeddedEngine::soon()));
+}
+
+namespace {
+
+constexpr const char* kInterruptedText = "\"Job interrupted: the engine shut down before it ended.\"";
+
+SteadyTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+TEST_CASE("a shutdown waits for running and waiting calls") {
+  embedded::Options options;
+  options.max_workers = 1;
+  EmbeddedEngine engine(options);
+  std::string jid;
+  for (int i = 0; i < 5; ++i) {
+    const auto job = engine.publish_async(
+        engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
+    REQUIRE(job);
+    jid = job->jid;
+  }
+  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
+  CHECK(engine.lookup(jid) == R"({"ms-0": true, "ms-1": true, "ms-2": true})");
+}
+
+TEST_CASE("calls that have not ended at the deadline of a shutdown are recorded as interrupted") {
+  const test::CapturedLog log;
+  embedded::Options options;
+  options.max_workers = 1;
+  EmbeddedEngine engine(options);
+  const std::string jid = engine.start_sleep("*");
+  CHECK(engine.runtime->shutdown(now()) == 3);
+  CHECK(engine.lookup(jid) == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", kInterruptedText));
+  const std::string stored = engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)).ret.text();
+  CHECK(holds(stored, R"("retcode": 1, "success": false)"));
+  for (const char* minion : {"ms-0", "ms-1", "ms-2"}) {
+    CHECK(log.has(format("job {} on {} was interrupted", jid, minion)));
+  }
+}
+
+TEST_CASE("a caller gets the interrupted return of a shutdown") {
+  const test::CapturedLog log;
+  EmbeddedEngine engine;
+  auto returns = std::make_shared<master::Returns>();
+  auto runner_returns = std::make_shared<master::RunnerReturns>();
+  REQUIRE(engine.master->publish(
+      engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns));
+  REQUIRE(engine.master->runner(engine.permit(R"("client": "runner", "fun": "test.sleep", "arg": [600])"),
+                                runner_returns));
+  CHECK(engine.runtime->shutdown(now()) == 2);
+  const auto ret = returns->take(EmbeddedEngine::soon());
+  REQUIRE(ret.has_value());
+  const auto& minions_ret = std::get<master::Return>(*ret);
+  CHECK(minions_ret.ret.text() == kInterruptedText);
+  CHECK(minions_ret.retcode == 1);
+  CHECK_FALSE(minions_ret.success);
+  const auto runner_ret = runner_returns->take(EmbeddedEngine::soon());
+  REQUIRE(runner_ret.has_value());
+  REQUIRE(*runner_ret);
+  CHECK((**runner_ret).ret.text() == kInterruptedText);
+  CHECK(holds((**runner_ret).data.text(), "\"success\": false"));
 }

@@ -91,12 +91,10 @@ TEST_CASE("the same rules apply to a runner's target") {
           format(R"("client": "runner", "fun": "manage.up", "kwarg": {{"tgt": "{}", "tgt_type": "{}"}})", tgt,
                  looks.type);
       CHECK(engine.refusal(members, "hal").kind == ErrorKind::authorization);
-      CHECK(engine.master->admit(engine.chunk(members), EmbeddedEngine::soon()));
+      CHECK(engine.admits(members));
     }
   }
-  CHECK(
-      engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up", "arg": ["ms-*"])", "hal"),
-                           EmbeddedEngine::soon()));
+  CHECK(engine.admits(R"("client": "runner", "fun": "manage.up", "arg": ["ms-*"])", "hal"));
 }
 
 }  // namespace

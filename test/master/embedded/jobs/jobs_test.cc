@@ -9,6 +9,7 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
+#include "../../../support/holds.h"
 #include "failing_cache.h"
 #include "load.h"
 #include "rest_fcgi/core/format.h"
@@ -16,17 +17,24 @@
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
+using test::holds;
 using test::kJid;
 using test::leave_orphan;
 using test::load_of;
 
 namespace {
 
-std::shared_ptr<RunningJob> job_of(std::string jid) {
-  return std::make_shared<RunningJob>(load_of(std::move(jid)), "", [](const returner::Load&, std::size_t) {});
+std::shared_ptr<RunningJob> job_of(returner::Load load) {
+  return std::make_shared<RunningJob>(std::move(load), "", [](const returner::Load&, std::size_t) {});
+}
+
+std::shared_ptr<RunningJob> job_of(const char* jid) {
+  return job_of(load_of(jid));
 }
 
 using StorePtr = std::shared_ptr<store::Store>;
+constexpr auto kCommitted = returner::Durability::committed;
+const master::Return kTrue{"ms-0", Json::boolean(true), 0, true, ""};
 
 StorePtr in_memory() {
   return *store::Store::open({});
@@ -66,15 +74,20 @@ TEST_CASE("jobs beyond max_queued_bytes are refused") {
   Jobs jobs(memory(), in_memory(), system_clock(), options);
   returner::Load large = load_of(kJid);
   large.metadata = Json::string(std::string(60, 'x'));
-  const auto first = std::make_shared<RunningJob>(large, "", [](const returner::Load&, std::size_t) {});
+  const auto first = job_of(large);
   large.jid = "20260101000000000001";
-  const auto second = std::make_shared<RunningJob>(large, "", [](const returner::Load&, std::size_t) {});
-  REQUIRE(jobs.start(first, returner::Durability::committed, {}));
-  const Result<void> refused = jobs.start(second, returner::Durability::committed, {});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
+  const auto second = job_of(large);
+  REQUIRE(jobs.start(first, kCommitted, {}));
+  CHECK(jobs.start(second, kCommitted, {}).error().kind == ErrorKind::unavailable);
   for (std::size_t call = 0; call < large.minions.size(); ++call) jobs.finish(*first, call);
-  CHECK(jobs.start(second, returner::Durability::committed, {}));
+  CHECK(jobs.start(second, kCommitted, {}));
+}
+
+TEST_CASE("a shutdown logs that the job cache could not save all") {
+  const auto runtime = embedded::make_runtime({}, full_cache(), in_memory(), system_clock());
+  const test::CapturedLog log;
+  CHECK(runtime->shutdown(system_clock().steady()) == 0);
+  CHECK(log.has("the disk is full"));
 }
 
 TEST_CASE("a durable job that cannot be saved does not run") {
@@ -83,13 +96,13 @@ TEST_CASE("a durable job that cannot be saved does not run") {
   const Result<void> started = jobs.start(job_of(kJid), returner::Durability::durable, {});
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::unavailable);
-  CHECK(started.error().message.find("the disk is full") != std::string::npos);
+  CHECK(holds(started.error().message, "the disk is full"));
   CHECK(jobs.active().empty());
 }
 
 TEST_CASE("a job that the job cache cannot save goes to the extra returners") {
   Jobs jobs(full_cache(), in_memory(), system_clock());
-  CHECK(jobs.start(job_of(kJid), returner::Durability::committed, {}));
+  CHECK(jobs.start(job_of(kJid), kCommitted, {}));
   const auto others = memory();
   returner::Returner& other = others->master_job_cache();
   const std::vector<master::Return> returns{{"ms-0", Json::boolean(true), 3, false, "nested"},
@@ -116,42 +129,28 @@ TEST_CASE("returns also go to ext_job_cache and to the returners in ret") {
   const Jobs::ExtraReturners extra =
       jobs.extra_returners(options.ext_job_cache.empty() ? "sqlite3,memory" : "");
   REQUIRE(extra.size() == 1);
-  REQUIRE(jobs.save(load_of(kJid), returner::Durability::committed, extra));
-  jobs.save_return(kJid, {"ms-0", Json::boolean(true), 0, true, ""}, extra);
+  REQUIRE(jobs.save(load_of(kJid), kCommitted, extra));
+  jobs.save_return(kJid, kTrue, extra);
   for (const returner::Returner* cache : {&jobs.cache(), jobs.returners().find("sqlite3")}) {
-    const auto load = cache->get_load(kJid);
-    REQUIRE(load);
-    REQUIRE(load->has_value());
-    CHECK((*load)->minions.size() == 2);
+    CHECK(cache->get_load(kJid)->value().minions.size() == 2);
     const auto returns = cache->get_jid(kJid);
-    REQUIRE(returns);
     REQUIRE(returns->size() == 1);
     CHECK(returns->front().ret.text() == "true");
   }
 }
 
-TEST_CASE("a job of a process that died is recorded as interrupted") {
-  const test::CapturedLog log;
-  const StorePtr store = in_memory();
-  leave_orphan(store, load_of(kJid));
-  Jobs jobs(memory(), store, system_clock());
-  const std::string expected = "\"Job interrupted: the process that ran it is gone.\" 1 false";
-  CHECK(returned(jobs, "ms-0") == expected);
-  CHECK(returned(jobs, "ms-1") == expected);
-  CHECK(log.has("2 of its 2 returns are missing"));
-  CHECK(running_in(store) == 0);
-}
-
-TEST_CASE("earlier returns of an interrupted job stay") {
+TEST_CASE("a job of a process that died is recorded as interrupted, and keeps its earlier returns") {
   const test::CapturedLog log;
   const StorePtr store = in_memory();
   Jobs jobs(memory(), store, system_clock());
-  REQUIRE(jobs.save(load_of(kJid), returner::Durability::committed, {}));
-  jobs.save_return(kJid, {"ms-0", Json::boolean(true), 0, true, ""}, {});
+  REQUIRE(jobs.save(load_of(kJid), kCommitted, {}));
+  jobs.save_return(kJid, kTrue, {});
   leave_orphan(store, load_of(kJid));
   CHECK(jobs.active().empty());
   CHECK(returned(jobs, "ms-0") == "true 0 true");
-  CHECK(returned(jobs, "ms-1").find("Job interrupted") != std::string::npos);
+  CHECK(returned(jobs, "ms-1") == "\"Job interrupted: the process that ran it is gone.\" 1 false");
+  CHECK(log.has("1 of its 2 returns are missing"));
+  CHECK(running_in(store) == 0);
 }
 
 TEST_CASE("the return of an interrupted runner is its event") {
@@ -163,8 +162,8 @@ TEST_CASE("the return of an interrupted runner is its event") {
   leave_orphan(store, load);
   CHECK(jobs.active().empty());
   const std::string event = returned(jobs, "elsewhere_master");
-  CHECK(event.find("{\"fun\": \"runner.test.sleep\", \"jid\": ") == 0);
-  CHECK(event.find("is gone.\", \"success\": false}") != std::string::npos);
+  CHECK(event.starts_with("{\"fun\": \"runner.test.sleep\", \"jid\": "));
+  CHECK(holds(event, "is gone.\", \"success\": false}"));
 }
 
 TEST_CASE("an interrupted job that cannot be recorded is left for a later try") {
@@ -173,13 +172,6 @@ TEST_CASE("an interrupted job that cannot be recorded is left for a later try") 
   leave_orphan(store, load_of(kJid));
   Jobs jobs(full_cache(), store, system_clock());
   CHECK(running_in(store) == 1);
-}
-
-TEST_CASE("a shutdown logs that the job cache could not save all") {
-  const auto runtime = embedded::make_runtime({}, full_cache(), in_memory(), system_clock());
-  const test::CapturedLog log;
-  CHECK(runtime->shutdown(system_clock().steady()) == 0);
-  CHECK(log.has("the disk is full"));
 }
 
 TEST_CASE("a runner that cannot read the job cache returns an error with its jid") {
@@ -202,7 +194,7 @@ TEST_CASE("a kill request of another process stops a call") {
   const StorePtr store = in_memory();
   Jobs jobs(memory(), store, system_clock());
   const auto job = job_of(kJid);
-  REQUIRE(jobs.start(job, returner::Durability::committed, {}));
+  REQUIRE(jobs.start(job, kCommitted, {}));
   CHECK(running_in(store) == 1);
   REQUIRE(RunningTable(store).request_kill(kJid, "ms-1"));
   CHECK(test::eventually([&] { return job->stop_token(1).stop_requested(); }));
@@ -220,10 +212,9 @@ TEST_CASE("while the store cannot be written, only durable jobs are refused") {
   Jobs jobs(memory(), store, system_clock());
   REQUIRE(store->execute("DROP TABLE kill_request"));
   REQUIRE(store->execute("DROP TABLE running_job"));
-  CHECK(jobs.start(job_of(kJid), returner::Durability::committed, {}));
+  CHECK(jobs.start(job_of(kJid), kCommitted, {}));
   CHECK(jobs.active().size() == 1);
-  const Result<void> refused = jobs.start(job_of("20261120230610043747"), returner::Durability::durable, {});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(jobs.start(job_of("20261120230610043747"), returner::Durability::durable, {}).error().kind ==
+        ErrorKind::unavailable);
   CHECK(jobs.active().size() == 1);
 }

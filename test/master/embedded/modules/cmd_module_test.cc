@@ -23,6 +23,13 @@ using test::holds;
 class Cmd : public test::Execution {
  public:
   Cmd() { ::signal(SIGPIPE, SIG_IGN); }
+
+  /// Checks what cmd.run returns for the command `args`.
+  void returns(std::string_view args, std::string_view kwargs, std::string_view ret, int retcode = 0) {
+    check(run("cmd.run", args, kwargs), ret, retcode);
+  }
+  /// Returns the first line of what `cmd.run` returns for the command `true`.
+  std::string complaint(std::string_view kwargs) { return sentence("cmd.run", R"(["true"])", kwargs); }
 };
 
 std::string without_pid(const master::Return& outcome) {
@@ -39,17 +46,13 @@ std::string without_pid(const master::Return& outcome) {
   return text;
 }
 
-TEST_CASE("a shell runs the command only with python_shell") {
+TEST_CASE("a shell runs the command only with python_shell, and a command may be a list of words") {
   Cmd cmd;
   check(cmd.run("cmd.run", R"(["echo $HOME; echo * | cat"])"), R"("$HOME; echo * | cat")", 0);
   check(cmd.run("cmd.run", R"(["echo x | tr x y"])", R"({"python_shell": true})"), R"("y")", 0);
   check(cmd.run("cmd.run", R"(["echo x | tr x y"])", R"({"python_shell": null})"), R"("x | tr x y")", 0);
   check(cmd.run("cmd.shell", R"(["echo x | tr x y"])"), R"("y")", 0);
   check(cmd.run("cmd.shell", R"(["echo x >&2"])"), R"("x")", 0);
-}
-
-TEST_CASE("a command may be a list of words") {
-  Cmd cmd;
   check(cmd.run("cmd.run", R"([["printf", "%s|", "a b", 1, true]])"), R"("a b|1|True|")", 0);
   check(cmd.run("cmd.run", R"([["echo $0 $1", "x", "y"]])", R"({"python_shell": true})"), R"("x y")", 0);
   check(cmd.run("cmd.run", R"([""])"), R"("ERROR: There is no command to run: 'cmd' is empty.")", 1);
@@ -82,17 +85,16 @@ TEST_CASE("options say which results count as a success") {
   CHECK(cmd.run("cmd.run_all", R"(["echo oh >&2; exit 7"])",
                 R"({"python_shell": true, "success_stderr": "oh"})")
             .retcode == 0);
-  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"success_retcodes": "a"})") ==
+  CHECK(cmd.complaint(R"({"success_retcodes": "a"})") ==
         "ERROR executing 'cmd.run': success_retcodes must be a list of integers");
-  check(cmd.run("cmd.run", R"(["echo no; false"])", R"({"python_shell": true, "raise_err": true})"),
-        R"("ERROR: no")", 1);
-  check(cmd.run("cmd.run", R"(["echo yes"])", R"({"raise_err": true})"), R"("yes")", 0);
+  cmd.returns(R"(["echo no; false"])", R"({"python_shell": true, "raise_err": true})", R"("ERROR: no")", 1);
+  cmd.returns(R"(["echo yes"])", R"({"raise_err": true})", R"("yes")");
 }
 
-TEST_CASE("a command that exceeds its timeout returns Salt's text") {
+TEST_CASE("a command that exceeds its timeout returns Salt's text, and a stop request ends a command") {
   Cmd cmd;
-  check(cmd.run("cmd.run", R"(["sleep 1000"])", R"({"timeout": 0.1})"),
-        R"("['sleep', '1000'] : Timed out after 0.1 seconds")", 1);
+  cmd.returns(R"(["sleep 1000"])", R"({"timeout": 0.1})",
+              R"("['sleep', '1000'] : Timed out after 0.1 seconds")", 1);
   const master::Return all =
       cmd.run("cmd.run_all", R"(["sleep 1000"])", R"({"timeout": 0.1, "ignore_retcode": true})");
   CHECK(without_pid(all) ==
@@ -100,11 +102,7 @@ TEST_CASE("a command that exceeds its timeout returns Salt's text") {
   CHECK(all.retcode == 0);
   check(cmd.run("cmd.run", R"(["echo a"])", R"({"timeout": 0})"), R"("a")", 0);
   CHECK(cmd.sentence("cmd.run", R"(["sleep 1000"])", R"({"timeout": -1})").ends_with("after -1 seconds"));
-  CHECK(holds(cmd.sentence("cmd.run", R"(["true"])", R"({"timeout": "soon"})"), "found 'soon'"));
-}
-
-TEST_CASE("a stop request ends a command") {
-  Cmd cmd;
+  CHECK(holds(cmd.complaint(R"({"timeout": "soon"})"), "found 'soon'"));
   std::stop_source stop;
   stop.request_stop();
   const master::Return outcome = cmd.run("cmd.run", R"(["sleep 1000"])", "{}", stop.get_token());
@@ -114,8 +112,8 @@ TEST_CASE("a stop request ends a command") {
 
 TEST_CASE("a program that cannot start is Salt's error") {
   Cmd cmd;
-  check(
-      cmd.run("cmd.run", R"(["nosuch a"])", R"({"cwd": "/"})"),
+  cmd.returns(
+      R"(["nosuch a"])", R"({"cwd": "/"})",
       R"("ERROR: Unable to run command '['nosuch', 'a']', reason: [Errno 2] No such file or directory: 'nosuch'")",
       1);
   check(
@@ -131,10 +129,10 @@ TEST_CASE("a command runs in cwd, or in the home folder") {
   Cmd cmd;
   const test::TempDir dir;
   check(cmd.run("cmd.run", R"(["pwd", "/usr"])"), R"("/usr")", 0);
-  CHECK(cmd.sentence("cmd.run", R"(["pwd"])", R"({"cwd": "/nosuch"})") ==
-        "ERROR: Specified cwd '/nosuch' either not absolute or does not exist");
-  CHECK(cmd.sentence("cmd.run", R"(["pwd"])", R"({"cwd": "usr"})") ==
-        "ERROR: Specified cwd 'usr' either not absolute or does not exist");
+  for (const std::string_view cwd : {"/nosuch", "usr"}) {
+    CHECK(cmd.complaint(format(R"({{"cwd": "{}"}})", cwd)) ==
+          format("ERROR: Specified cwd '{}' either not absolute or does not exist", cwd));
+  }
   {
     const test::ScopedVariable home("HOME", dir.path());
     check(cmd.run("cmd.run", R"(["pwd"])"), Json::string(dir.path().string()).text(), 0);
@@ -145,11 +143,10 @@ TEST_CASE("a command runs in cwd, or in the home folder") {
 
 TEST_CASE("stdin is the standard input, with \\n for line feeds") {
   Cmd cmd;
-  check(cmd.run("cmd.run", R"(["cat"])"), R"("")", 0);
-  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": "a\\nb"})"), R"("a\nb")", 0);
-  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": "a\\nb", "stdin_raw_newlines": true})"), R"("a\\nb")",
-        0);
-  check(cmd.run("cmd.run", R"(["cat"])", R"({"stdin": 5})"), R"("5")", 0);
+  cmd.returns(R"(["cat"])", "{}", R"("")");
+  cmd.returns(R"(["cat"])", R"({"stdin": "a\\nb"})", R"("a\nb")");
+  cmd.returns(R"(["cat"])", R"({"stdin": "a\\nb", "stdin_raw_newlines": true})", R"("a\\nb")");
+  cmd.returns(R"(["cat"])", R"({"stdin": 5})", R"("5")");
 }
 
 TEST_CASE("a command inherits the environment, with the C locale and the given variables") {
@@ -176,40 +173,32 @@ TEST_CASE("a command inherits the environment, with the C locale and the given v
   for (const char* name : {"REST_FCGI_TEST", "LC_TIME", "NOTIFY_SOCKET"}) ::unsetenv(name);
 }
 
-TEST_CASE("umask is octal and not zero") {
+TEST_CASE("umask is octal and not zero, and shell names another shell") {
   Cmd cmd;
-  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true})"), R"("0022")", 0);
-  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true, "umask": "077"})"), R"("0077")", 0);
-  check(cmd.run("cmd.run", R"(["umask"])", R"({"python_shell": true, "umask": 27})"), R"("0027")", 0);
-  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"umask": "000"})") == "ERROR: Zero umask is not allowed.");
+  cmd.returns(R"(["umask"])", R"({"python_shell": true})", R"("0022")");
+  cmd.returns(R"(["umask"])", R"({"python_shell": true, "umask": "077"})", R"("0077")");
+  cmd.returns(R"(["umask"])", R"({"python_shell": true, "umask": 27})", R"("0027")");
+  CHECK(cmd.complaint(R"({"umask": "000"})") == "ERROR: Zero umask is not allowed.");
   for (const std::string_view bad : {"8", "1777"}) {
-    CHECK(cmd.sentence("cmd.run", R"(["true"])", format(R"({{"umask": "{}"}})", bad)) ==
-          format("ERROR: Invalid umask: '{}'", bad));
+    CHECK(cmd.complaint(format(R"({{"umask": "{}"}})", bad)) == format("ERROR: Invalid umask: '{}'", bad));
   }
-}
-
-TEST_CASE("shell names another shell") {
-  Cmd cmd;
-  check(cmd.run("cmd.run", R"(["echo ${0##*/}"])", R"({"python_shell": true, "shell": "/bin/bash"})"),
-        R"("bash")", 0);
-  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"shell": "/nosuch"})") ==
-        "ERROR: The shell /nosuch is not available");
+  cmd.returns(R"(["echo ${0##*/}"])", R"({"python_shell": true, "shell": "/bin/bash"})", R"("bash")");
+  CHECK(cmd.complaint(R"({"shell": "/nosuch"})") == "ERROR: The shell /nosuch is not available");
 }
 
 TEST_CASE("arguments that are not supported are refused with a reason") {
   Cmd cmd;
   for (const std::string_view name : {"template", "use_vt", "bg", "log_callback", "password", "encoded_cmd",
                                       "pillarenv", "output_encoding"}) {
-    const std::string error = cmd.sentence("cmd.run", R"(["true"])", format(R"({{"{}": "x"}})", name));
+    const std::string error = cmd.complaint(format(R"({{"{}": "x"}})", name));
     CHECK(error.starts_with("ERROR executing 'cmd.run': "));
     CHECK(holds(error, name));
   }
-  check(
-      cmd.run(
-          "cmd.run", R"(["echo a"])",
-          R"({"use_vt": false, "bg": false, "template": null, "output_encoding": "UTF-8", "saltenv": "base",)"
-          R"( "output_loglevel": "quiet"})"),
-      R"("a")", 0);
+  cmd.returns(
+      R"(["echo a"])",
+      R"({"use_vt": false, "bg": false, "template": null, "output_encoding": "UTF-8", "saltenv": "base",)"
+      R"( "output_loglevel": "quiet"})",
+      R"("a")");
 }
 
 TEST_CASE("output beyond the limit is cut with a note") {
@@ -222,22 +211,19 @@ TEST_CASE("output beyond the limit is cut with a note") {
 
 TEST_CASE("with runas a command has the user's groups, home and login variables") {
   Cmd cmd;
-  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"runas": "nosuch-user"})") ==
-        "ERROR: User 'nosuch-user' is not available");
-  CHECK(cmd.sentence("cmd.run", R"(["true"])", R"({"group": "nosuch-group"})") ==
-        "ERROR: Group 'nosuch-group' is not available");
+  CHECK(cmd.complaint(R"({"runas": "nosuch-user"})") == "ERROR: User 'nosuch-user' is not available");
+  CHECK(cmd.complaint(R"({"group": "nosuch-group"})") == "ERROR: Group 'nosuch-group' is not available");
   if (::geteuid() != 0) {
-    CHECK(holds(cmd.sentence("cmd.run", R"(["true"])", R"({"runas": "root"})"), "runas"));
+    CHECK(holds(cmd.complaint(R"({"runas": "root"})"), "runas"));
     MESSAGE("skipped: only root may run commands as others");
     return;
   }
-  check(cmd.run("cmd.run", R"-(["echo $(id -un) $(id -Gn) $USER $LOGNAME $HOME $(pwd)"])-",
-                R"({"python_shell": true, "runas": "nobody"})"),
-        R"("nobody nogroup nobody nobody /nonexistent /")", 0);
-  check(cmd.run("cmd.run", R"(["id -gn"])", R"({"runas": "nobody", "group": "daemon"})"), R"("daemon")", 0);
-  check(
-      cmd.run("cmd.run", R"-(["echo $(id -un) $(id -gn)"])-", R"({"python_shell": true, "group": "daemon"})"),
-      R"("root daemon")", 0);
+  cmd.returns(R"-(["echo $(id -un) $(id -Gn) $USER $LOGNAME $HOME $(pwd)"])-",
+              R"({"python_shell": true, "runas": "nobody"})",
+              R"("nobody nogroup nobody nobody /nonexistent /")");
+  cmd.returns(R"(["id -gn"])", R"({"runas": "nobody", "group": "daemon"})", R"("daemon")");
+  cmd.returns(R"-(["echo $(id -un) $(id -gn)"])-", R"({"python_shell": true, "group": "daemon"})",
+              R"("root daemon")");
 }
 
 TEST_CASE("cmd.exec_code runs code from a temporary file") {

@@ -11,6 +11,7 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/execution.h"
+#include "../../../support/holds.h"
 #include "../../../support/temp_dir.h"
 #include "outcome.h"
 #include "rest_fcgi/core/format.h"
@@ -20,14 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::check;
+using test::holds;
 
 class Scripts {
  public:
-  Scripts() {
+  /// If `python` is not empty, the folder has the Python module `shop` with this text.
+  explicit Scripts(const std::string& python = "") {
     ::signal(SIGPIPE, SIG_IGN);
     options.module_dirs = {dir.path()};
+    if (!python.empty()) (void)dir.write("shop.py", python);
   }
 
+  /// Writes a script that calls /bin/sh.
   Scripts& with(const std::string& name, const std::string& text, int mode = 0755) {
     const std::string path = dir.write(name, "#!/bin/sh\n" + text + "\n");
     REQUIRE(::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0);
@@ -41,6 +46,7 @@ class Scripts {
   [[nodiscard]] Error refusal() const {
     const auto modules = Modules::make(options);
     REQUIRE_FALSE(modules);
+    CHECK(modules.error().kind == ErrorKind::configuration);
     return modules.error();
   }
 
@@ -48,16 +54,12 @@ class Scripts {
   ModuleOptions options;
 };
 
-TEST_CASE("a script returns the JSON that it prints") {
+TEST_CASE("a script reads its call as one JSON object, and returns the JSON that it prints") {
   Scripts scripts;
   check(scripts.with("my.fun", "echo '{\"a\":[1,2.50,null]}'").run(), R"({"a": [1, 2.5, null]})", 0);
   check(scripts.with("my.fun", "printf ' \"x\" \\n'").run(), R"("x")", 0);
   check(scripts.with("my.fun", ":").run(), "null", 0);
   check(scripts.with("my.fun", "echo '{\"result\": false}'").run(), R"({"result": false})", 1);
-}
-
-TEST_CASE("a script reads its call as one JSON object") {
-  Scripts scripts;
   scripts.with("my.fun", "cat");
   check(scripts.run(R"(["a", 1, "b=[x]"])", R"({"c": {"d": null}})"),
         R"({"id": "ms-0", "fun": "my.fun", "arg": ["a", 1], "kwarg": {"b": ["x"], "c": {"d": null}}, )"
@@ -65,7 +67,7 @@ TEST_CASE("a script reads its call as one JSON object") {
         0);
 }
 
-TEST_CASE("a script that exits with another status fails with the end of its standard error") {
+TEST_CASE("a script that exits with another status, prints no JSON or too much, or takes too long fails") {
   Scripts scripts;
   check(scripts.with("my.fun", "echo 1; echo 'no\nluck' >&2; exit 3").run(),
         R"("The script my.fun ended with exit status 3: no\nluck")", 3);
@@ -74,16 +76,16 @@ TEST_CASE("a script that exits with another status fails with the end of its sta
   const master::Return much = scripts.with("my.fun", "seq 10000 >&2; exit 1").run();
   CHECK(much.ret.text().ends_with(R"(\n9999\n10000")"));
   CHECK(much.ret.text().size() < 6000);
-}
-
-TEST_CASE("a script that prints no JSON, or too much, fails") {
-  Scripts scripts;
-  const master::Return bad = scripts.with("my.fun", "echo hello").run();
-  CHECK(bad.ret.text().starts_with(R"("The script my.fun printed text that is not JSON: )"));
-  CHECK(bad.retcode == 1);
-  CHECK(scripts.with("my.fun", "echo 1 2").run().ret.text().find("not JSON") != std::string::npos);
+  for (const char* command : {"echo hello", "echo 1 2"}) {
+    const master::Return bad = scripts.with("my.fun", command).run();
+    CHECK(bad.ret.text().starts_with(R"("The script my.fun printed text that is not JSON: )"));
+    CHECK(bad.retcode == 1);
+  }
   check(scripts.with("my.fun", "head -c 9000000 /dev/zero | tr '\\0' 1").run(),
         R"("The script my.fun printed more than 8388608 bytes.")", 1);
+  scripts.options.script_timeout = std::chrono::milliseconds(200);
+  check(scripts.with("my.fun", "sleep 1000").run(),
+        R"("The script my.fun took longer than 0.2 seconds and was ended.")", 1);
 }
 
 TEST_CASE("values that JSON has no form for are replaced in a script's output") {
@@ -102,13 +104,6 @@ TEST_CASE("values that JSON has no form for are replaced in a script's output") 
   check_output("{\"name\": \"a\377b\", \"size\": 1}",
                "{\"name\": \"a\xEF\xBF\xBD"
                "b\", \"size\": 1}");
-}
-
-TEST_CASE("a script that exceeds its time limit is ended") {
-  Scripts scripts;
-  scripts.options.script_timeout = std::chrono::milliseconds(200);
-  check(scripts.with("my.fun", "sleep 1000").run(),
-        R"("The script my.fun took longer than 0.2 seconds and was ended.")", 1);
 }
 
 TEST_CASE("a script runs in / as script_user with few variables") {
@@ -161,17 +156,14 @@ TEST_CASE("files with a wrong name or mode are left out with a warning") {
 TEST_CASE("files that other users can write are left out with a warning") {
   Scripts scripts;
   scripts.with("my.fun", "echo 1").with("my.open", "echo 2", 0757).with("my.shared", "echo 3", 0775);
-  {
-    const test::CapturedLog log;
-    test::Execution minion = scripts.minion();
-    CHECK(minion.ret("my.fun") == "1");
-    CHECK(minion.modules().find("my.open") == nullptr);
-    CHECK(minion.modules().find("my.shared") == nullptr);
-    CHECK(log.has("/my.open is left out: "));
-    CHECK(log.has("/my.shared can be changed by users other than root"));
-  }
-  REQUIRE(::chmod(scripts.dir.path().c_str(), 0777) == 0);
   const test::CapturedLog log;
+  test::Execution minion = scripts.minion();
+  CHECK(minion.ret("my.fun") == "1");
+  CHECK(minion.modules().find("my.open") == nullptr);
+  CHECK(minion.modules().find("my.shared") == nullptr);
+  CHECK(log.has("/my.open is left out: "));
+  CHECK(log.has("/my.shared can be changed by users other than root"));
+  REQUIRE(::chmod(scripts.dir.path().c_str(), 0777) == 0);
   CHECK(scripts.minion().modules().find("my.fun") == nullptr);
   CHECK(log.has(scripts.dir.path().string() + " is left out: "));
 }
@@ -203,13 +195,84 @@ TEST_CASE("a script wins over a native function, and the first folder over the n
 TEST_CASE("a missing folder and an unknown user are configuration errors") {
   Scripts scripts;
   scripts.options.module_dirs = {"/nosuch/modules"};
-  CHECK(scripts.refusal().kind == ErrorKind::configuration);
-  CHECK(scripts.refusal().message.find("module_dirs: /nosuch/modules: No such file") != std::string::npos);
+  CHECK(holds(scripts.refusal().message, "module_dirs: /nosuch/modules: No such file"));
   scripts.options.module_dirs.clear();
   scripts.options.script_user = "nosuch-user";
-  CHECK(scripts.refusal().kind == ErrorKind::configuration);
-  CHECK(scripts.refusal().message.find("script_user: unknown user nosuch-user") != std::string::npos);
+  CHECK(holds(scripts.refusal().message, "script_user: unknown user nosuch-user"));
+}
+
+TEST_CASE("a function of a Python module has its documentation and its parameters") {
+  const Scripts shop("def fun(a, b=2, **kwargs):\n    \"\"\"Sell.\"\"\"\n    return [a, b]\n");
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun", "[1]") == "[1, 2]");
+  CHECK(minion.ret("shop.fun", R"(["a=x"])", R"({"b": null})") == R"(["x", null])");
+  CHECK(minion.ret("sys.list_functions", R"(["shop"])") == R"(["shop.fun"])");
+  CHECK(minion.ret("sys.doc", R"(["shop"])") == R"({"shop.fun": "Sell."})");
+  CHECK(minion.ret("sys.argspec", R"(["shop.fun"])") ==
+        R"({"shop.fun": {"args": ["a", "b"], "defaults": [2], "varargs": null, "kwargs": true}})");
+  CHECK_FALSE(minion.modules().is_quick("shop.fun"));
+  CHECK(minion.ret("shop.f").find(R"("shop.f": "'shop.f' is not available.")") != std::string::npos);
+}
+
+TEST_CASE("a Python module cannot have the server call Python functions") {
+  const Scripts shop(
+      "def fun():\n    try:\n        __salt__.call_native('shop.fun')\n    except KeyError as error:\n"
+      "        return str(error)\ndef ping():\n    return __salt__.call_native('test.ping')\n");
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun") == R"("'shop.fun'")");
+  CHECK(minion.ret("shop.ping") == "true");
+}
+
+TEST_CASE("a Python module finds the script that wins over its own function") {
+  Scripts shop("def price():\n    return 'python'\ndef fun():\n    return __salt__['shop.price']()\n");
+  const test::TempDir first;
+  const std::string script = first.write("shop.price", "#!/bin/sh\necho '\"script\"'\n");
+  REQUIRE(::chmod(script.c_str(), 0755) == 0);
+  shop.options.module_dirs = {first.path(), shop.dir.path()};
+  const test::CapturedLog log;
+  test::Execution minion = shop.minion();
+  CHECK(log.has("shop.price of " + shop.dir.path().string() + "/shop.py is left out: "));
+  CHECK(minion.ret("shop.price") == R"("script")");
+  CHECK(minion.ret("shop.fun") == R"("script")");
+}
+
+TEST_CASE("large and deep values are returned") {
+  const Scripts shop(
+      "def fun(n):\n    return list(range(n))\ndef deep(n):\n    return [deep(n - 1)] if n else []\n");
+  test::Execution minion = shop.minion();
+  CHECK(minion.ret("shop.fun", "[200000]").ends_with(", 199998, 199999]"));
+  CHECK(minion.ret("shop.deep", "[150]").starts_with("[[[["));
+}
+
+TEST_CASE("without Python native functions work, and others say why they are not available") {
+  Scripts shop("def fun(): pass\n");
+  shop.options.python = "no_such_python3";
+  const test::CapturedLog log;
+  test::Execution minion = shop.minion();
+  CHECK(log.has("shop.py is left out: Python modules need no_such_python3, which cannot be started: "));
+  CHECK(minion.ret("test.ping") == "true");
+  CHECK(minion.sentence("shop.fun")
+            .starts_with("'shop' __virtual__ returned False: Python modules need no_such_python3"));
+  CHECK(minion.sentence("disk.usage")
+            .starts_with("'disk.usage' is not available: Python modules need no_such_python3"));
+  CHECK(minion.ret("sys.list_modules").find("disk") == std::string::npos);
+}
+
+TEST_CASE("a program that is no Python is a configuration error, one that cannot start is a warning") {
+  Scripts shop("def fun(): pass\n");
+  shop.options.python_key = "master:3: rest_fcgi: embedded: python";
+  for (const char* program : {"/bin/true", "/bin/false", "/bin/cat"}) {
+    shop.options.python = program;
+    const std::string start =
+        shop.options.python_key + ": found " + program + ", expected a Python 3.9 or newer: ";
+    CHECK(shop.refusal().message.starts_with(start));
+  }
+  shop.options.python = "/nosuch/python";
+  const test::CapturedLog log;
+  CHECK(Modules::make(shop.options).ok());
+  CHECK(log.has(shop.options.python_key + ": Python modules need /nosuch/python, which cannot be started: "));
 }
 
 }  // namespace
+
 }  // namespace rest_fcgi::embedded

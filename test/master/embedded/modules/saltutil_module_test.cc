@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/embedded_engine.h"
+#include "../../../support/holds.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -13,13 +14,6 @@ using test::EmbeddedEngine;
 namespace {
 
 constexpr const char* kTerminatedText = "\"Job terminated: it was asked to stop before it ended.\"";
-
-std::string start_sleep(EmbeddedEngine& engine, const char* tgt) {
-  const auto job = engine.publish_async(engine.permit(
-      format(R"("client": "local_async", "tgt": "{}", "fun": "test.sleep", "arg": [600])", tgt)));
-  REQUIRE(job);
-  return job->jid;
-}
 
 std::string ask(EmbeddedEngine& engine, std::string_view fun, std::string_view arg = "") {
   return engine.call(format(R"("client": "local", "tgt": "ms-0", "fun": "{}", "arg": [{}])", fun, arg));
@@ -29,8 +23,9 @@ std::string on_first(std::string_view value) {
   return format(R"({{"ms-0": {}}})", value);
 }
 
-std::string lookup(EmbeddedEngine& engine, const std::string& jid) {
-  return engine.runner(format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)).ret.text();
+/// Waits until the job on the minion ms-0 has returned `value`.
+bool returns(EmbeddedEngine& engine, const std::string& jid, std::string_view value) {
+  return test::eventually([&] { return engine.lookup(jid) == on_first(value); });
 }
 
 std::string entry(const std::string& jid, const char* tgt) {
@@ -45,8 +40,8 @@ std::string entry(const std::string& jid, const char* tgt) {
 TEST_CASE("saltutil.running, find_job and is_running show the jobs on the minion") {
   EmbeddedEngine engine;
   CHECK(ask(engine, "saltutil.running") == on_first("[]"));
-  const std::string here = start_sleep(engine, "ms-[01]");
-  const std::string elsewhere = start_sleep(engine, "ms-2");
+  const std::string here = engine.start_sleep("ms-[01]");
+  const std::string elsewhere = engine.start_sleep("ms-2");
   const std::string shown = entry(here, "ms-[01]");
   CHECK(ask(engine, "saltutil.running") == on_first("[" + shown + "]"));
   CHECK(ask(engine, "saltutil.find_job", "\"" + here + "\"") == on_first(shown));
@@ -58,7 +53,7 @@ TEST_CASE("saltutil.running, find_job and is_running show the jobs on the minion
 TEST_CASE("a job on a worker is in the table of running jobs without credentials until it ends") {
   const std::shared_ptr<store::Store> store = *store::Store::open({});
   EmbeddedEngine engine({}, {}, store);
-  const std::string jid = start_sleep(engine, "ms-0");
+  const std::string jid = engine.start_sleep("ms-0");
   const auto row = [&] {
     std::string text;
     REQUIRE(store->read([&](store::Connection& from) {
@@ -81,19 +76,17 @@ TEST_CASE("saltutil.running does not list its own job") {
   const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "saltutil.running")"));
   REQUIRE(job);
-  REQUIRE(test::eventually([&] { return lookup(engine, job->jid) != "{}"; }));
-  CHECK(lookup(engine, job->jid) == on_first("[]"));
+  CHECK(returns(engine, job->jid, "[]"));
 }
 
 TEST_CASE("saltutil.kill_job ends a job on one minion only") {
   EmbeddedEngine engine;
-  const std::string jid = start_sleep(engine, "ms-[01]");
+  const std::string jid = engine.start_sleep("ms-[01]");
   CHECK(ask(engine, "saltutil.kill_job", "\"" + jid + "\"") ==
         on_first(format("\"Signal 9 sent to job {} at pid {}\"", jid, ::getpid())));
-  REQUIRE(test::eventually([&] { return lookup(engine, jid) != "{}"; }));
-  CHECK(lookup(engine, jid) == on_first(kTerminatedText));
+  REQUIRE(returns(engine, jid, kTerminatedText));
   const std::string stored = engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)).ret.text();
-  CHECK(stored.find(R"("retcode": 1, "success": false)") != std::string::npos);
+  CHECK(test::holds(stored, R"("retcode": 1, "success": false)"));
   const auto runs_on_second_only = [&] {
     const auto active = engine.runner(R"("fun": "jobs.active")");
     return active.ret.text().find(R"("Running": [{"ms-1": )") != std::string::npos;
@@ -107,20 +100,19 @@ TEST_CASE("saltutil.term_job ends a call that waits for a worker") {
   embedded::Options options;
   options.max_workers = 1;
   EmbeddedEngine engine(options);
-  const std::string first = start_sleep(engine, "ms-0");
-  const std::string second = start_sleep(engine, "ms-0");
+  const std::string first = engine.start_sleep("ms-0");
+  const std::string second = engine.start_sleep("ms-0");
   ask(engine, "saltutil.term_job", "\"" + second + "\"");
-  CHECK(lookup(engine, second) == "{}");
+  CHECK(engine.lookup(second) == "{}");
   ask(engine, "saltutil.term_job", "\"" + first + "\"");
-  REQUIRE(test::eventually([&] { return lookup(engine, second) != "{}"; }));
-  CHECK(lookup(engine, second) == on_first(kTerminatedText));
+  CHECK(returns(engine, second, kTerminatedText));
 }
 
 TEST_CASE("saltutil.term_all_jobs and kill_all_jobs end all jobs on the minion") {
   EmbeddedEngine engine;
   for (const auto& [fun, number] : {std::pair("saltutil.term_all_jobs", 15), {"saltutil.kill_all_jobs", 9}}) {
-    const std::string a = start_sleep(engine, "ms-0");
-    const std::string b = start_sleep(engine, "ms-0");
+    const std::string a = engine.start_sleep("ms-0");
+    const std::string b = engine.start_sleep("ms-0");
     CHECK(ask(engine, fun) ==
           on_first(
               format(R"(["Signal {0} sent to job {1} at pid {3}", "Signal {0} sent to job {2} at pid {3}"])",
@@ -129,16 +121,14 @@ TEST_CASE("saltutil.term_all_jobs and kill_all_jobs end all jobs on the minion")
   }
 }
 
-TEST_CASE(
-    "saltutil.signal_job returns an empty text for a job that does not run, and refuses signals that do not "
-    "end a job") {
+TEST_CASE("saltutil.signal_job returns an empty text if no such job runs, and refuses other signals") {
   EmbeddedEngine engine;
-  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", 15") == on_first("\"\""));
-  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", \"2\"") == on_first("\"\""));
-  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", 19")
-            .find("signal 19 cannot be sent to a job") != std::string::npos);
-  CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", []").find("int() argument") !=
-        std::string::npos);
+  const auto sent = [&engine](std::string_view signal) {
+    return ask(engine, "saltutil.signal_job", format("\"20261120230610043746\", {}", signal));
+  };
+  for (const char* signal : {"15", "\"2\""}) CHECK(sent(signal) == on_first("\"\""));
+  CHECK(test::holds(sent("19"), "signal 19 cannot be sent to a job"));
+  CHECK(test::holds(sent("[]"), "int() argument"));
 }
 
 TEST_CASE("an unknown returner is refused after authorization, before the function runs") {

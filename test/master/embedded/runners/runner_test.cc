@@ -2,17 +2,32 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
 
+#include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
 #include "rest_fcgi/master/jid.h"
-#include "runner_call.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
 namespace {
+
+std::string ret(EmbeddedEngine& engine, std::string_view members) {
+  return engine.runner(members).ret.text();
+}
+
+std::string text_of(const Json& json) {
+  JsonDocument document;
+  REQUIRE(document.parse(json.text()));
+  return std::string(document.root().text());
+}
+
+std::string text(EmbeddedEngine& engine, std::string_view members) {
+  return text_of(engine.runner(members).ret);
+}
 
 std::string published(EmbeddedEngine& engine, std::string_view members) {
   return engine.publish(format(R"("client": "local", {})", members)).first.jid;
@@ -26,19 +41,11 @@ std::string ping(EmbeddedEngine& engine, std::string_view more = "") {
 
 TEST_CASE("wrong arguments return Python's text with success, as in Salt") {
   EmbeddedEngine engine;
-  const struct {
-    const char* members;
-    const char* complaint;
-  } rows[] = {
-      {R"("fun": "manage.up", "foo": 1)", "up() got an unexpected keyword argument 'foo'"},
-      {R"("fun": "jobs.lookup_jid")", "lookup_jid() missing 1 required positional argument: 'jid'"},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(row.members);
-    const master::RunnerReturn returned = engine.runner(row.members);
-    const std::string sentence = text_of(returned.ret);
-    CAPTURE(sentence);
-    CHECK(sentence.starts_with(format("\nPassed invalid arguments: {}\n\nUsage:\n", row.complaint)));
+  for (const auto& [members, complaint] :
+       {std::pair(R"("fun": "manage.up", "foo": 1)", "up() got an unexpected keyword argument 'foo'"),
+        {R"("fun": "jobs.lookup_jid")", "lookup_jid() missing 1 required positional argument: 'jid'"}}) {
+    const master::RunnerReturn returned = engine.runner(members);
+    CHECK(text_of(returned.ret).starts_with(format("\nPassed invalid arguments: {}\n\nUsage:\n", complaint)));
     CHECK(holds(returned.data.text(), "\"success\": true"));
   }
 }
@@ -81,27 +88,21 @@ TEST_CASE("jobs.list_job and jobs.lookup_jid report an unknown job as Salt does"
   CHECK(ret(engine, R"("fun": "jobs.lookup_jid", "jid": "20261120230610043746")") == "{}");
 }
 
-TEST_CASE("jobs.lookup_jid shows returns, and missing returns on request") {
+TEST_CASE("jobs.lookup_jid shows returns, their outputter, and missing returns on request") {
   EmbeddedEngine engine;
   const std::string jid = ping(engine);
   const std::string all = R"({"ms-0": true, "ms-1": true, "ms-2": true})";
-  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)) == all);
+  CHECK(engine.lookup(jid) == all);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": [{}])", jid)) == all);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "arg": ["{}"])", jid)) == all);
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "returned": false)", jid)) == "{}");
-  const auto running = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
-  REQUIRE(running);
-  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "missing": true)", running->jid)) ==
+  const std::string running = engine.start_sleep("ms-0");
+  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}", "missing": true)", running)) ==
         R"({"ms-0": "Minion did not return"})");
-}
-
-TEST_CASE("jobs.lookup_jid returns the outputter of the first return") {
-  EmbeddedEngine engine;
-  const std::string jid = published(engine, R"("tgt": "ms-0", "fun": "nosuch.fun")");
-  CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)) ==
+  const std::string failed = published(engine, R"("tgt": "ms-0", "fun": "nosuch.fun")");
+  CHECK(engine.lookup(failed) ==
         R"({"outputter": "nested", "data": {"ms-0": "'nosuch.fun' is not available."}})");
-  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", jid)),
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", failed)),
               R"("success": false, "out": "nested")"));
 }
 
@@ -123,7 +124,7 @@ TEST_CASE("jobs.list_jobs lists all jobs, oldest first") {
 
 TEST_CASE("jobs.list_jobs filters by function, target, metadata and time") {
   EmbeddedEngine engine;
-  const std::string jid = ping(engine, R"(, "metadata": {"a": {"b": 1}, "c": 2})");
+  std::string jid = ping(engine, R"(, "metadata": {"a": {"b": 1}, "c": 2})");
   const auto listed = [&](const char* members) {
     return holds(ret(engine, format(R"("fun": "jobs.list_jobs", {})", members)), jid);
   };
@@ -141,9 +142,15 @@ TEST_CASE("jobs.list_jobs filters by function, target, metadata and time") {
   CHECK_FALSE(listed(R"("end_time": "2020-01-01")"));
   CHECK_FALSE(listed(R"("search_function": "test.*", "search_target": "ms-0")"));
   CHECK(listed(R"("search_function": null, "search_target": "", "search_metadata": {})"));
+  // A search matches a function of a compound job, and a target of a list.
+  jid = published(
+      engine,
+      R"("tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
+  CHECK(listed(R"("search_function": "*.echo", "search_target": "ms-1")"));
+  CHECK_FALSE(listed(R"("search_metadata": {"a": 1})"));
 }
 
-TEST_CASE("jobs.list_jobs limits number and length of patterns") {
+TEST_CASE("jobs.list_jobs limits its patterns, and refuses a wrong time and an unknown job cache") {
   EmbeddedEngine engine;
   const std::string long_one(4097, 'a');
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_target": ")" + long_one + "\""),
@@ -152,21 +159,6 @@ TEST_CASE("jobs.list_jobs limits number and length of patterns") {
   for (int i = 0; i < 100; ++i) many += ", \"a\"";
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_function": [)" + many + "]"),
               "search_function: expected at most 100 patterns"));
-}
-
-TEST_CASE("jobs.list_jobs matches a function of a compound job and a target of a list") {
-  EmbeddedEngine engine;
-  const std::string jid = published(
-      engine,
-      R"("tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
-  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "*.echo", "search_target": "ms-1")"),
-              jid));
-  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "test.echo")"), jid));
-  CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_metadata": {"a": 1})"), jid));
-}
-
-TEST_CASE("a wrong time and an unknown job cache are refused") {
-  EmbeddedEngine engine;
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "start_time": "yesterday")"),
               "Exception occurred in runner jobs.list_jobs: start_time: found 'yesterday', expected a jid"));
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "end_time": 5)"), "end_time: found 5"));
@@ -179,35 +171,30 @@ TEST_CASE("a wrong time and an unknown job cache are refused") {
 
 TEST_CASE("jobs.active shows where jobs run") {
   EmbeddedEngine engine;
-  const auto job = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "ms-[01]", "fun": "test.sleep", "arg": [600])"));
-  REQUIRE(job);
+  const std::string job = engine.start_sleep("ms-[01]");
   JsonDocument active;
   REQUIRE(active.parse(ret(engine, R"("fun": "jobs.active")")));
-  const auto found = active.root().find(job->jid);
+  const auto found = active.root().find(job);
   REQUIRE(found.has_value());
   CHECK(found->find("Function")->text() == "test.sleep");
   CHECK(found->find("Running")->json().text() == format(R"([{{"ms-0": {0}}}, {{"ms-1": {0}}}])", ::getpid()));
   CHECK(found->find("Returned")->json().text() == "[]");
 }
 
-TEST_CASE("an asynchronous runner returns to the job cache, and is not in jobs.active") {
+TEST_CASE("an asynchronous runner returns to the job cache, and is in jobs.master but not in jobs.active") {
   EmbeddedEngine engine;
-  const auto started = engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
-  REQUIRE(started);
-  CHECK(started->tag == "salt/run/" + started->jid);
-  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
-  REQUIRE(test::eventually([&] { return ret(engine, lookup) != "{}"; }));
-  const std::string found = ret(engine, lookup);
-  CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started->jid));
+  CHECK(ret(engine, R"("fun": "jobs.master")") == "[]");
+  const master::Started started = engine.start_runner(R"("fun": "manage.up")");
+  CHECK(started.tag == "salt/run/" + started.jid);
+  REQUIRE(test::eventually([&] { return engine.lookup(started.jid) != "{}"; }));
+  const std::string found = engine.lookup(started.jid);
+  CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started.jid));
   CHECK(holds(found, R"("return": ["ms-0", "ms-1", "ms-2"], "success": true)"));
-
-  const auto sleeping =
-      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
-  REQUIRE(sleeping);
+  const master::Started sleeping = engine.start_runner(R"("fun": "test.sleep", "arg": [600])");
   CHECK(ret(engine, R"("fun": "jobs.active")") == "{}");
-  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", sleeping->jid)),
+  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", sleeping.jid)),
               R"("Function": "runner.test.sleep", "Arguments": [600])"));
+  CHECK(holds(ret(engine, R"("fun": "jobs.master")"), R"("fun": "runner.test.sleep", "arg": [600])"));
 }
 
 TEST_CASE("jobs.list_jobs returns a page: the newest jobs, those before a jid or those after one") {
@@ -288,19 +275,87 @@ TEST_CASE("jobs.exit_success shows which minions returned something true") {
   CHECK(success(R"("tgt": "ms-0", "fun": "test.ping")") == R"({"ms-0": true})");
   CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [0])") == R"({"ms-0": false})");
   CHECK(success(R"("tgt": "ms-0", "fun": "test.echo", "arg": [""])") == R"({"ms-0": false})");
-  const auto running = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "ms-1", "fun": "test.sleep", "arg": [600])"));
-  REQUIRE(running);
-  CHECK(ret(engine, format(R"("fun": "jobs.exit_success", "jid": "{}")", running->jid)) ==
-        R"({"ms-1": false})");
+  const std::string running = engine.start_sleep("ms-1");
+  CHECK(ret(engine, format(R"("fun": "jobs.exit_success", "jid": "{}")", running)) == R"({"ms-1": false})");
   CHECK(ret(engine, R"("fun": "jobs.exit_success", "jid": "nojid")") == "{}");
 }
 
-TEST_CASE("jobs.master lists the runners that run") {
+TEST_CASE("manage.up and manage.status show every minion of the target as up, and fail with a wrong target") {
   EmbeddedEngine engine;
-  CHECK(ret(engine, R"("fun": "jobs.master")") == "[]");
-  const auto started =
-      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
-  REQUIRE(started);
-  CHECK(holds(ret(engine, R"("fun": "jobs.master")"), R"("fun": "runner.test.sleep", "arg": [600])"));
+  CHECK(ret(engine, R"("fun": "manage.status")") == R"({"up": ["ms-0", "ms-1", "ms-2"], "down": []})");
+  CHECK(ret(engine, R"("fun": "manage.status", "tgt": "nosuch")") == R"({"up": [], "down": []})");
+  CHECK(ret(engine, R"("fun": "manage.up", "tgt": "ms-[12]")") == R"(["ms-1", "ms-2"])");
+  CHECK(ret(engine, R"("fun": "manage.up", "arg": ["role:web", "grain"])") == R"(["ms-0", "ms-1"])");
+  CHECK(ret(engine, R"("fun": "manage.up", "tgt": "ms-1,ms-0,nosuch", "tgt_type": "list")") ==
+        R"(["ms-0", "ms-1"])");
+  CHECK(ret(engine, R"("fun": "manage.up", "tgt": ["ms-1"], "tgt_type": "list")") == R"(["ms-1"])");
+  for (const char* members :
+       {R"("fun": "manage.up", "tgt": "ms-(", "tgt_type": "pcre")",
+        R"("fun": "manage.down", "tgt": "x", "tgt_type": "range")",
+        R"("fun": "manage.status", "tgt_type": "nosuch")", R"("fun": "manage.up", "tgt": 5)"}) {
+    CAPTURE(members);
+    const master::RunnerReturn returned = engine.runner(members);
+    CHECK(holds(returned.ret.text(), "\"Exception occurred in runner manage."));
+    CHECK(holds(returned.data.text(), "\"success\": false"));
+  }
+}
+
+TEST_CASE("the manage runners about presence show every minion as present") {
+  EmbeddedEngine engine;
+  for (const std::string fun : {"up", "list_state", "present", "joined", "allowed", "alived", "reaped"}) {
+    CHECK_MESSAGE(ret(engine, format(R"("fun": "manage.{}")", fun)) == R"(["ms-0", "ms-1", "ms-2"])", fun);
+  }
+  for (const std::string fun :
+       {"down", "list_not_state", "not_present", "not_joined", "not_allowed", "not_alived", "not_reaped"}) {
+    CHECK_MESSAGE(ret(engine, format(R"("fun": "manage.{}")", fun)) == "[]", fun);
+  }
+  CHECK(ret(engine, R"("fun": "manage.present", "subset": ["ms-1", "nosuch"])") == R"(["ms-1"])");
+  CHECK(ret(engine, R"("fun": "manage.present", "arg": ["ms-1,ms-2", true])") ==
+        R"({"ms-1": "127.0.0.1", "ms-2": "127.0.0.1"})");
+  CHECK(holds(text(engine, R"("fun": "manage.not_present", "subset": 5)"), "found int"));
+  const std::string versions = ret(engine, R"("fun": "manage.versions")");
+  CHECK(versions.starts_with(R"({"Master": "3006.)"));
+  CHECK(holds(versions, R"("Up to date": {"ms-0": )"));
+}
+
+TEST_CASE("cache.grains and cache.pillar show the data of minions, cache.mine and show_sls nothing") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "cache.mine", "arg": ["*"])") == "{}");
+  const std::string states = ret(engine, R"("fun": "state.orchestrate_show_sls", "arg": ["*"])");
+  CHECK(states.ends_with(R"(_master": {}})"));
+  CHECK(ret(engine, R"("fun": "state.orch_show_sls", "mods": "a")") == states);
+  const std::string grains = ret(engine, R"("fun": "cache.grains", "arg": ["role:db", "grain"])");
+  CHECK(grains.starts_with(R"({"ms-2": {)"));
+  CHECK(holds(grains, R"("role": "db")"));
+  CHECK(ret(engine, R"("fun": "cache.pillar")") == R"({"ms-0": {}, "ms-1": {}, "ms-2": {}})");
+  CHECK(holds(text(engine, R"("fun": "cache.grains")"), "missing 1 required positional argument: 'tgt'"));
+}
+
+TEST_CASE("the doc runners show the documentation of all functions") {
+  EmbeddedEngine engine;
+  for (const auto& [fun, name] : {std::pair("doc.runner", "manage.up"),
+                                  {"doc.wheel", "key.list_all"},
+                                  {"doc.execution", "test.ping"}}) {
+    JsonDocument document;
+    REQUIRE(document.parse(ret(engine, format(R"("fun": "{}")", fun))));
+    const auto doc = document.root().find(name);
+    REQUIRE(doc.has_value());
+    CHECK(holds(doc->text(), name));
+    for (const JsonMember member : document.root().members()) {
+      CAPTURE(member.key);
+      CHECK(member.value.text().size() > member.key.size() + 20);
+    }
+  }
+}
+
+TEST_CASE("the test runners return the same as Salt's test runners") {
+  EmbeddedEngine engine;
+  CHECK(ret(engine, R"("fun": "test.raw_arg", "arg": [1, "__b=2"])") ==
+        R"({"args": [1], "kwargs": {"__b": 2}})");
+  CHECK(ret(engine, R"("fun": "test.stdout_print")") == R"("bar")");
+  CHECK(ret(engine, R"("fun": "test.metasyntactic", "locality": "uk")") ==
+        R"(["wibble", "wobble", "wubble", "flob"])");
+  CHECK(holds(ret(engine, R"("fun": "test.metasyntactic")"), R"(["foo", "bar")"));
+  CHECK(ret(engine, R"("fun": "test.metasyntactic", "locality": "x")") == "null");
+  CHECK(holds(text(engine, R"("fun": "test.get_opts")"), "config.values"));
 }

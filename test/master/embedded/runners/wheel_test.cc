@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/embedded_engine.h"
+#include "../../../support/holds.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -38,39 +39,18 @@ constexpr const char* kAll =
 
 }  // namespace
 
-TEST_CASE("a wheel's reply is Salt's event with its tag") {
-  EmbeddedEngine engine;
-  const auto reply = engine.master->wheel(engine.permit(R"("client": "wheel", "fun": "key.list_all")"));
-  REQUIRE(reply);
-  JsonDocument whole;
-  REQUIRE(whole.parse(reply->reply.text()));
-  const std::string stamp(whole.root().find("data")->find("_stamp")->text());
-  CHECK(stamp.size() == 26);
-  CHECK(
-      reply->reply.text() ==
-      format(
-          R"({{"tag": "salt/wheel/{0}", "data": {{"fun": "wheel.key.list_all", "jid": "{0}", "tag": "salt/wheel/{0}", )"
-          R"("user": "fred", "_stamp": "{1}", "return": {2}, "success": true}}}})",
-          reply->jid, stamp, kAll));
-}
-
 TEST_CASE("key.list reads the beginning of a status") {
   EmbeddedEngine engine;
-  const struct {
-    const char* match;
-    const char* keys;
-  } rows[] = {{"acc", R"({"minions": ["ms-0", "ms-1", "ms-2"]})"},
-              {"pre", R"({"minions_pre": []})"},
-              {"un", R"({"minions_pre": []})"},
-              {"rejected", R"({"minions_rejected": []})"},
-              {"den", R"({"minions_denied": []})"},
-              {"all", kAll},
-              {"nosuch", "{}"}};
-  for (const auto& row : rows) {
-    CAPTURE(row.match);
-    CHECK(returned(engine, format(R"("fun": "key.list", "match": "{}")", row.match)) == row.keys);
+  for (const auto& [match, keys] : {std::pair("acc", R"({"minions": ["ms-0", "ms-1", "ms-2"]})"),
+                                    {"pre", R"({"minions_pre": []})"},
+                                    {"un", R"({"minions_pre": []})"},
+                                    {"rejected", R"({"minions_rejected": []})"},
+                                    {"den", R"({"minions_denied": []})"},
+                                    {"all", kAll},
+                                    {"nosuch", "{}"}}) {
+    CHECK(returned(engine, format(R"("fun": "key.list", "match": "{}")", match)) == keys);
+    CHECK(returned(engine, format(R"("fun": "key.list", "arg": ["{}"])", match)) == keys);
   }
-  CHECK(returned(engine, R"("fun": "key.list", "arg": ["acc"])") == rows[0].keys);
 }
 
 TEST_CASE("an unknown wheel, and one with wrong arguments, fail with Salt's texts") {
@@ -88,14 +68,13 @@ TEST_CASE("an asynchronous wheel returns to the job cache") {
       engine.wheel_async(engine.permit(R"("client": "wheel_async", "fun": "key.list", "match": "acc")"));
   REQUIRE(started);
   CHECK(started->tag == "salt/wheel/" + started->jid);
-  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
   CHECK(test::eventually([&] {
-    return engine.runner(lookup).ret.text().find(
-               R"("return": {"minions": ["ms-0", "ms-1", "ms-2"]}, "success": true)") != std::string::npos;
+    return test::holds(engine.lookup(started->jid),
+                       R"("return": {"minions": ["ms-0", "ms-1", "ms-2"]}, "success": true)");
   }));
 }
 
-TEST_CASE("key.name_match finds minions by globs") {
+TEST_CASE("wheels find minions by globs, show empty keys, and change no key") {
   EmbeddedEngine engine;
   CHECK(returned(engine, R"("fun": "key.name_match", "match": "ms-[12]")") ==
         R"({"minions": ["ms-1", "ms-2"]})");
@@ -103,12 +82,14 @@ TEST_CASE("key.name_match finds minions by globs") {
         R"({"minions": ["ms-0", "ms-2"]})");
   CHECK(returned(engine, R"("fun": "key.name_match", "match": ["ms-0"])") == R"({"minions": ["ms-0"]})");
   CHECK(returned(engine, R"("fun": "key.name_match", "match": "nosuch")") == "{}");
-}
-
-TEST_CASE("key.print and key.master_key_str show empty keys") {
-  EmbeddedEngine engine;
   CHECK(returned(engine, R"("fun": "key.print", "match": "m*-0")") == R"({"minions": {"ms-0": ""}})");
   CHECK(returned(engine, R"("fun": "key.master_key_str")") == R"({"local": {"master.pub": ""}})");
+  CHECK(returned(engine, R"("fun": "key.reject", "match": "ms-1", "include_accepted": true)") ==
+        R"({"minions": ["ms-1"]})");
+  CHECK(returned(engine, R"("fun": "key.reject", "match": "nosuch")") == "{}");
+  CHECK(returned(engine, R"("fun": "key.accept", "match": "ms-1", "include_rejected": true)") ==
+        R"({"minions": ["ms-1"]})");
+  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
 }
 
 TEST_CASE("key.finger returns a stable fingerprint for each minion") {
@@ -131,16 +112,6 @@ TEST_CASE("key.finger returns a stable fingerprint for each minion") {
         format(R"({{"minions": {{"ms-1": "{}"}}}})", finger));
   CHECK(failure(engine, R"("fun": "key.finger", "match": "ms-1", "hash_type": "crc")").find("'crc'") !=
         std::string::npos);
-}
-
-TEST_CASE("key.accept and key.reject change nothing") {
-  EmbeddedEngine engine;
-  CHECK(returned(engine, R"("fun": "key.reject", "match": "ms-1", "include_accepted": true)") ==
-        R"({"minions": ["ms-1"]})");
-  CHECK(returned(engine, R"("fun": "key.reject", "match": "nosuch")") == "{}");
-  CHECK(returned(engine, R"("fun": "key.accept", "match": "ms-1", "include_rejected": true)") ==
-        R"({"minions": ["ms-1"]})");
-  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
 }
 
 TEST_CASE("minions.connected and config.values return minions and options") {
