@@ -53,16 +53,14 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 /// identity of the client's connection.
 class FakeRetPort::Running {
  public:
-  Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
-      : handler_(handler),
-        router_(context_, zmq::socket_type::router),
-        answers_(context_, zmq::socket_type::pull) {
+  explicit Running(FakeRetPort& port)
+      : port_(port), router_(context_, zmq::socket_type::router), answers_(context_, zmq::socket_type::pull) {
     router_.set(zmq::sockopt::linger, 0);
-    router_.bind(uri);
-    uri_ = router_.get(zmq::sockopt::last_endpoint);
+    router_.bind(port.uri_);
+    port.uri_ = router_.get(zmq::sockopt::last_endpoint);
     answers_.bind(kAnswers);
     threads_.emplace_back([this] { route(); });
-    for (std::size_t i = 0; i < workers; ++i) {
+    for (std::size_t i = 0; i < port.workers_; ++i) {
       threads_.emplace_back([this, answers = worker_socket()]() mutable { work(std::move(answers)); });
     }
   }
@@ -72,18 +70,6 @@ class FakeRetPort::Running {
     answers.connect(kAnswers);
     send(answers, {""});
     for (auto& thread : threads_) thread.join();
-  }
-
-  [[nodiscard]] const std::string& uri() const { return uri_; }
-
-  [[nodiscard]] std::size_t messages() const {
-    const std::scoped_lock lock(mutex_);
-    return messages_;
-  }
-
-  [[nodiscard]] std::size_t connections() const {
-    const std::scoped_lock lock(mutex_);
-    return connections_.size();
   }
 
  private:
@@ -114,7 +100,7 @@ class FakeRetPort::Running {
     for (Frames message = take(); !message.empty(); message = take()) {
       const std::string connection = message.front();
       message.erase(message.begin());
-      Frames answer = handler_(std::move(message));
+      Frames answer = port_.handler_(std::move(message));
       if (answer.empty()) continue;
       answer.insert(answer.begin(), connection);
       send(answers, answer);
@@ -123,8 +109,8 @@ class FakeRetPort::Running {
 
   void put(Frames message) {
     const std::scoped_lock lock(mutex_);
-    ++messages_;
-    connections_.insert(message.front());
+    ++port_.messages_;
+    if (names_.insert(message.front()).second) ++port_.connections_;
     queue_.push_back(std::move(message));
     arrived_.notify_one();
   }
@@ -144,16 +130,14 @@ class FakeRetPort::Running {
     return message;
   }
 
-  const FramesHandler& handler_;
+  FakeRetPort& port_;
   zmq::context_t context_;
   zmq::socket_t router_;
   zmq::socket_t answers_;
-  std::string uri_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Frames> queue_;
-  std::set<std::string> connections_;
-  std::size_t messages_ = 0;
+  std::set<std::string> names_;
   bool ended_ = false;
   std::vector<std::thread> threads_;
 };
@@ -170,22 +154,11 @@ FakeRetPort::~FakeRetPort() = default;
 
 void FakeRetPort::start() {
   REQUIRE(running_ == nullptr);
-  running_ = std::make_unique<Running>(uri_, handler_, workers_);
-  uri_ = running_->uri();
+  running_ = std::make_unique<Running>(*this);
 }
 
 void FakeRetPort::stop() {
-  messages_before_ = messages();
-  connections_before_ = connections();
   running_.reset();
-}
-
-std::size_t FakeRetPort::messages() const {
-  return messages_before_ + (running_ ? running_->messages() : 0);
-}
-
-std::size_t FakeRetPort::connections() const {
-  return connections_before_ + (running_ ? running_->connections() : 0);
 }
 
 }  // namespace rest_fcgi::test

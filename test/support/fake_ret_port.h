@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -35,9 +36,11 @@ class FakeRetPort {
   /// Returns the address `tcp://127.0.0.1:PORT`, which stays the same after `stop`.
   [[nodiscard]] std::string uri() const { return uri_; }
 
-  [[nodiscard]] std::size_t messages() const;
+  /// Returns the number of messages since the first start.
+  [[nodiscard]] std::size_t messages() const { return messages_; }
 
-  [[nodiscard]] std::size_t connections() const;
+  /// Returns the number of connections that have sent a message since the first start.
+  [[nodiscard]] std::size_t connections() const { return connections_; }
 
  private:
   class Running;
@@ -45,9 +48,9 @@ class FakeRetPort {
   const FramesHandler handler_;
   const std::size_t workers_;
   std::string uri_ = "tcp://127.0.0.1:*";
+  std::atomic<std::size_t> messages_ = 0;
+  std::atomic<std::size_t> connections_ = 0;
   std::unique_ptr<Running> running_;
-  std::size_t messages_before_ = 0;
-  std::size_t connections_before_ = 0;
 };
 
 }  // namespace rest_fcgi::test

@@ -94,20 +94,3 @@ TEST_CASE("the reason for a failed event is only logged") {
   REQUIRE_FALSE(fired);
   CHECK_FALSE(holds(fired.error().message, "ipc"));
 }
-
-TEST_CASE(
-    "descriptions of the event bus say whether this user can connect, and whether events can be fired") {
-  const test::TempDir dir;
-  salt::Options options;
-  options.sock_dir = dir.path().string();
-  const std::string missing =
-      ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?";
-  const std::string pub = dir / "master_event_pub.ipc";
-  const std::string pull = dir / "master_event_pull.ipc";
-  CHECK(salt::describe_event_bus(options) == "cannot connect: " + pub + missing);
-  CHECK(salt::describe_event_firing(options) == "cannot be fired: " + pull + missing);
-  const test::FakeEventBus bus(pub);
-  const test::FakeEventPull events(pull);
-  CHECK(salt::describe_event_bus(options) == "this user can connect");
-  CHECK(salt::describe_event_firing(options) == "can be fired by this user");
-}

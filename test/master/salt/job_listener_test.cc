@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "calls/reply_fixture.h"
+#include "calls/fixtures.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;

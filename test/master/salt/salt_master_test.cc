@@ -36,10 +36,13 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   return delivery;
 }
 
+struct World {
+  SaltWorld world;
+};
+
 }  // namespace
 
-TEST_CASE("later calls send the token and not the password") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "later calls send the token and not the password") {
   for (int i = 0; i < 3; ++i) REQUIRE(world.master().publish_async(world.permit()));
   CHECK(world.loads("mk_token").size() == 1);
   CHECK(holds(world.loads("mk_token")[0], R"("password": "secret")"));
@@ -52,8 +55,7 @@ TEST_CASE("later calls send the token and not the password") {
   }
 }
 
-TEST_CASE("the master returns the owner of a caller's token") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "the master returns the owner of a caller's token") {
   const lowstate::Chunk& mine = world.chunk_with_token(kPing);
   CHECK(world.master().admit(mine, SaltWorld::soon()).error().kind == ErrorKind::authentication);
   world.always("get_token", SaltWorld::grant(SaltWorld::kToken, "ann"));
@@ -64,8 +66,7 @@ TEST_CASE("the master returns the owner of a caller's token") {
   CHECK(holds(world.loads("publish").at(0), format(R"("token": "{}")", SaltWorld::kToken)));
 }
 
-TEST_CASE("a refused token is replaced by a new login once") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a refused token is replaced by a new login once") {
   const master::Permit permit = world.permit();
   auto refused = std::make_shared<int>(0);
   world.on("publish", [refused](const std::string&) -> std::string {
@@ -82,8 +83,7 @@ TEST_CASE("a refused token is replaced by a new login once") {
   CHECK(world.loads("publish").size() == 4);
 }
 
-TEST_CASE("a missing permission is an authorization error with the user") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a missing permission is an authorization error with the user") {
   const master::Permit permit = world.permit();
   world.refuse("publish", "AuthorizationError");
   const auto job = world.master().publish_async(permit);
@@ -103,10 +103,9 @@ TEST_CASE("each function of a compound call is checked before the master") {
   CHECK(world.loads("publish").empty());
 }
 
-TEST_CASE("salt#45874: a return before the publish reply is not lost") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "salt#45874: a return before the publish reply is not lost") {
   const master::Permit permit = world.permit();
-  world.on("publish", [&world](const std::string&) -> std::string {
+  world.on("publish", [this](const std::string&) -> std::string {
     world.send_return("ms-0", "\"early\"");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return R"({"enc": "clear", "load": {"jid": "20261121000000000001", "minions": ["ms-0"], "missing": []}})";
@@ -118,8 +117,7 @@ TEST_CASE("salt#45874: a return before the publish reply is not lost") {
   CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
 }
 
-TEST_CASE("a call with the job id of a waiting call is refused, and not sent to the master") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a call with the job id of a waiting call is refused, and not sent to the master") {
   const master::Permit permit = world.permit(format(R"({}, "jid": "{}")", kPing, SaltWorld::kJid));
   const auto first = std::make_shared<master::Returns>();
   REQUIRE(world.master().publish(permit, {}, first));
@@ -130,8 +128,7 @@ TEST_CASE("a call with the job id of a waiting call is refused, and not sent to 
   CHECK(world.loads("publish").size() == 1);
 }
 
-TEST_CASE("a lost publish reply has the caller's job id") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a lost publish reply has the caller's job id") {
   const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   world.always("publish", "");
   const auto late = world.master().publish_async(world.permit(kOwnJid).ending_by(soon));
@@ -147,8 +144,7 @@ TEST_CASE("a lost publish reply has the caller's job id") {
   CHECK(gone.error().jid == "20261121000000000007");
 }
 
-TEST_CASE("questions are published as functions of Salt") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "questions are published as functions of Salt") {
   const master::Permit permit =
       world.permit(R"("client": "local", "tgt": "*", "fun": "disk.usage", "ret": "redis")");
   CHECK(first_delivery(world, permit, {What::ping, std::nullopt, {}}, "true").has_value());
@@ -191,8 +187,7 @@ TEST_CASE("the load has the options of chunk and configuration") {
         ErrorKind::invocation);
 }
 
-TEST_CASE("a runner's return comes from the event bus") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a runner's return comes from the event bus") {
   const auto returns = std::make_shared<master::RunnerReturns>();
   const auto started = world.master().runner(
       world.permit(R"("client": "runner", "fun": "test.arg", "full_return": true)"), returns);
@@ -206,8 +201,7 @@ TEST_CASE("a runner's return comes from the event bus") {
   CHECK((**ret).data.text() == event);
 }
 
-TEST_CASE("an asynchronous wheel returns its jid at once") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "an asynchronous wheel returns its jid at once") {
   const master::Permit permit = world.permit(kListKeys);
   const auto started = world.master().wheel_async(permit);
   REQUIRE(started);
@@ -219,8 +213,7 @@ TEST_CASE("an asynchronous wheel returns its jid at once") {
   CHECK(world.master().wheel_async(permit).error().kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("an asynchronous wheel replaces a refused token") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "an asynchronous wheel replaces a refused token") {
   const master::Permit permit = world.permit(kListKeys);
   world.always("get_token", "{}");
   REQUIRE(world.master().wheel_async(permit));
@@ -244,8 +237,7 @@ TEST_CASE("a refused asynchronous wheel is logged") {
   CHECK(holds(log.text(), "bad load"));
 }
 
-TEST_CASE("without the event bus, the master publishes no job") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "without the event bus, the master publishes no job") {
   const master::Permit permit = world.permit();
   const master::Permit runner = world.permit(R"("client": "runner", "fun": "test.arg")");
   world.bus().stop();
@@ -259,8 +251,7 @@ TEST_CASE("without the event bus, the master publishes no job") {
   CHECK(world.master().publish_async(permit));
 }
 
-TEST_CASE("salt#21740: each call reports that the master does not run") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "salt#21740: each call reports that the master does not run") {
   const master::Permit permit = world.permit();
   world.port().stop();
   CHECK(world.master().publish_async(permit).error().kind == ErrorKind::unavailable);
@@ -291,22 +282,16 @@ void only_runner(SaltWorld& world, bool allowed) {
 
 }  // namespace
 
-TEST_CASE("an unknown runner that does not start is not available") {
-  SaltWorld world;
+TEST_CASE_FIXTURE(World, "a known runner may start late, an unknown runner is not available") {
   only_runner(world, true);
+  const master::Permit permit = world.permit(kThereIs);
+  for (int i = 0; i < 2; ++i) REQUIRE(world.start_runner(permit));
+  CHECK(world.loads("runner").size() == 3);
   const auto started = world.start_runner(world.permit(R"("client": "runner", "fun": "no.such")"));
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::invocation);
   CHECK(started.error().message == "'no.such' is not available.");
   CHECK(started.error().jid == SaltWorld::kJid);
-}
-
-TEST_CASE("a known runner may start late") {
-  SaltWorld world;
-  only_runner(world, true);
-  const master::Permit permit = world.permit(kThereIs);
-  for (int i = 0; i < 2; ++i) REQUIRE(world.start_runner(permit));
-  CHECK(world.loads("runner").size() == 3);
 }
 
 TEST_CASE("without doc.runner an unknown runner fails after a while") {

@@ -13,7 +13,7 @@
 
 #include "../../support/environment.h"
 #include "../../support/temp_dir.h"
-#include "calls/chunk_fixture.h"
+#include "calls/fixtures.h"
 #include "rest_fcgi/core/format.h"
 #include "salt_world.h"
 
@@ -98,16 +98,13 @@ TEST_CASE("CVE-2020-17490: files of a call are not readable by others") {
   CHECK(salt.run()->text() == R"("0077")");
 }
 
-TEST_CASE("an error of the program has its kind") {
+TEST_CASE("an error of the program has its kind, and malformed output is not shown") {
   const StandIn roster(R"(echo '{"error": "no such roster", "kind": "invocation"}')");
   CHECK(roster.run().error().kind == ErrorKind::invocation);
   CHECK(roster.failure() == "no such roster");
   CHECK(StandIn(R"(echo '{"error": "x", "kind": "unavailable"}')").run().error().kind ==
         ErrorKind::unavailable);
   CHECK(StandIn(R"(echo '{"error": "x"}')").run().error().kind == ErrorKind::internal);
-}
-
-TEST_CASE("malformed output and failures do not show the output") {
   for (const char* garbage :
        {"echo s3cret garbage", "echo '[]'", "echo '{}'", "echo '{\"return\": tru'", "true"}) {
     CAPTURE(garbage);
@@ -147,7 +144,8 @@ until test -e go; do sleep 0.02; done; echo '{"return": 1}')sh",
   first.join();
 }
 
-TEST_CASE("salt-ssh is found in PATH or at its configured path") {
+TEST_CASE(
+    "salt-ssh is found in PATH or at its configured path, and its Python in its first line or beside it") {
   const StandIn salt("true");
   salt::SshOptions in_path;
   {
@@ -164,10 +162,6 @@ TEST_CASE("salt-ssh is found in PATH or at its configured path") {
   elsewhere.program = "/nosuch/salt-ssh";
   CHECK(salt::SshClient(elsewhere, "m").python().error().message ==
         "salt-ssh is not installed: the program /nosuch/salt-ssh does not exist.");
-}
-
-TEST_CASE("python_of uses the first line or a Python beside the script") {
-  const StandIn salt("true");
   const test::TempDir& dir = salt.dir();
   CHECK(*salt::python_of(salt.program("named", "#!" + dir / "python3" + " -E\nx")) == dir / "python3");
   CHECK(*salt::python_of(salt.program("shell", "#!/bin/sh\n'''exec' python3\n")) == dir / "python3");

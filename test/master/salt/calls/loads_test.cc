@@ -6,7 +6,7 @@
 
 #include "../../../support/holds.h"
 #include "../../../support/vector_file.h"
-#include "chunk_fixture.h"
+#include "fixtures.h"
 #include "master/salt/calls/messages.h"
 #include "rest_fcgi/core/format.h"
 
@@ -94,9 +94,18 @@ TEST_CASE("a runner of Salt gets the client keys that it has as parameters") {
         R"({"kwarg": {}, "arg": [1]})");
 }
 
-TEST_CASE("a wheel of Salt gets the client keys that it has as parameters") {
+TEST_CASE(
+    "a wheel gets the client keys that it has, its texts stay texts, and an asynchronous one has its jid") {
   CHECK(wheel_json(R"("fun": "key.finger", "match": "*", "tgt": "*", "a": 1)") ==
         R"("fun": "key.finger", "arg": [], "kwarg": {"match": "*", "a": 1})");
+  const std::string members =
+      R"("fun": "f.g", "arg": ["1", "a=2", 3], )"
+      R"("kwarg": {"cmd": "publish", "full_return": true, "fun": "x", "token": "y", "jid": "z"})";
+  CHECK(wheel_json(members) == members);
+  const master::Started job{"2026", "salt/wheel/2026"};
+  CHECK(wheel_json(R"("fun": "f.g")", &job) ==
+        R"("fun": "f.g", "arg": [], "kwarg": {}, "__jid__": "2026", "__tag__": "salt/wheel/2026", )"
+        R"("__user__": "fred")");
 }
 
 TEST_CASE("a wheel load equals that of Salt's client, with separate arguments") {
@@ -108,20 +117,6 @@ TEST_CASE("a wheel load equals that of Salt's client, with separate arguments") 
       "arg\x90\xA5kwarg\x81\xA5match\xA3";
   const std::string apart = with(with(real, "\xA5match\xA3", arguments), "load\x86", "load\x87");
   CHECK(bytes_of(wheel_load(chunk->master(), {&chunk->credentials, "ssdev"})) == apart);
-}
-
-TEST_CASE("texts of a wheel stay texts and never become fields of the load") {
-  const std::string members =
-      R"("fun": "f.g", "arg": ["1", "a=2", 3], )"
-      R"("kwarg": {"cmd": "publish", "full_return": true, "fun": "x", "token": "y", "jid": "z"})";
-  CHECK(wheel_json(members) == members);
-}
-
-TEST_CASE("an asynchronous wheel load has its jid, tag and user") {
-  const master::Started job{"2026", "salt/wheel/2026"};
-  CHECK(wheel_json(R"("fun": "f.g")", &job) ==
-        R"("fun": "f.g", "arg": [], "kwarg": {}, "__jid__": "2026", "__tag__": "salt/wheel/2026", )"
-        R"("__user__": "fred")");
 }
 
 TEST_CASE("a ping load equals that of Salt's client") {
@@ -172,16 +167,13 @@ TEST_CASE("a publish load equals that of Salt's client") {
         test::vector_file("03-publish-request.bin"));
 }
 
-TEST_CASE("keyword arguments follow the positional ones in a marked map") {
+TEST_CASE("keyword arguments follow the positional ones in a marked map, and a compound call has lists") {
   CHECK(
       load_of(R"("fun": "f.g", "arg": [1, "a", null, [true, 1.5]], "kwarg": {"b": {"c": "x"}, "d": ""})") ==
       expected(
           R"("fun": "f.g", "arg": [1, "a", null, [true, 1.5], {"__kwarg__": true, "b": {"c": "x"}, "d": ""}])"));
   CHECK(load_of(R"("fun": "f.g", "kwarg": {"b": 1})") ==
         expected(R"("fun": "f.g", "arg": [{"__kwarg__": true, "b": 1}])"));
-}
-
-TEST_CASE("a compound call has lists of functions and arguments") {
   CHECK(load_of(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])") ==
         expected(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])"));
   CHECK(load_of(R"("fun": ["f.g", "h.i"])") == expected(R"("fun": ["f.g", "h.i"], "arg": [[], []])"));

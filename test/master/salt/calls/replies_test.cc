@@ -6,8 +6,8 @@
 
 #include "../../../support/holds.h"
 #include "../../../support/vector_file.h"
+#include "fixtures.h"
 #include "master/salt/calls/messages.h"
-#include "reply_fixture.h"
 
 namespace rest_fcgi::salt {
 namespace {

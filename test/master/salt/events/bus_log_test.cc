@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../calls/reply_fixture.h"
+#include "../calls/fixtures.h"
 #include "event_texts.h"
 #include "rest_fcgi/core/format.h"
 
@@ -134,18 +134,13 @@ TEST_CASE("an event of a job with two users has no owner") {
   CHECK(bus.begin("eve").empty());
 }
 
-TEST_CASE("an event with another user has no owner") {
+TEST_CASE("an event with another user, and a minion's own event other than progress, has no owner") {
   Bus bus;
   bus.begin("fred");
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
   // The return of a minion below a syndic names no user.
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
-}
-
-TEST_CASE("of a minion's own events only progress belongs to a job") {
-  Bus bus;
-  bus.begin("fred");
   const char* const event = R"({"cmd": "_minion_event", "id": "m", "data": {"return": "forged"}})";
   for (const char* rest :
        {"ret/m", "ret/other", "publish", "error", "prog/other/1", "prog/m", "sub/m/error/x"}) {

@@ -20,12 +20,7 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::test::CapturedLog;
-using rest_fcgi::test::event_frame;
-using rest_fcgi::test::FakeEventBus;
-using rest_fcgi::test::kBusLost;
-using rest_fcgi::test::Recorder;
-using rest_fcgi::test::TempDir;
+using namespace rest_fcgi::test;
 
 using Heard = std::vector<std::string>;
 using SteadyClock = std::chrono::steady_clock;
@@ -40,7 +35,7 @@ std::unique_ptr<EventBus> started(
 
 EventBus::Expectation expect_soon(EventBus& bus) {
   std::optional<EventBus::Expectation> made;
-  REQUIRE(rest_fcgi::test::eventually([&] {
+  REQUIRE(eventually([&] {
     if (made) return true;
     auto expectation = bus.expect();
     if (expectation) made.emplace(std::move(*expectation));
@@ -80,7 +75,7 @@ struct Stream {
   explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
 
   std::string tags(std::size_t count) {
-    REQUIRE(rest_fcgi::test::eventually([&] {
+    REQUIRE(eventually([&] {
       const auto read = reader->read(events, 1 << 20, nullptr);
       if (!read) end = read.error().message;
       return events.size() >= count || !end.empty();
@@ -121,7 +116,7 @@ TEST_CASE("a replaced socket is joined again") {
     CHECK(expectation);
   }
   SUBCASE("by the periodic check") {}
-  REQUIRE(rest_fcgi::test::eventually([&] { return log.has("event bus again"); }));
+  REQUIRE(eventually([&] { return log.has("event bus again"); }));
   CHECK(waiting->received(1) == Heard{kBusLost});
   CHECK(stream.tags(1).empty());
   CHECK_FALSE(stream.end.empty());
@@ -195,7 +190,7 @@ TEST_CASE("the bus is joined when the master starts later") {
   const auto bus = started({.path = dir / "bus.ipc", .rejoin_pause = std::chrono::milliseconds(2)});
   const std::string refused =
       "cannot connect to the Salt master's event bus: " + dir / "bus.ipc" + ": No such file or directory";
-  REQUIRE(rest_fcgi::test::eventually([&] { return log.has(refused); }));
+  REQUIRE(eventually([&] { return log.has(refused); }));
   const FakeEventBus master(dir / "bus.ipc");
   expect_soon(*bus);
   const std::string text = log.text();

@@ -20,10 +20,7 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::test::FakeEventBus;
-using rest_fcgi::test::FakeEventPull;
-using rest_fcgi::test::holds;
-using rest_fcgi::test::TempDir;
+using namespace rest_fcgi::test;
 
 Error refusal(const BusOptions& where) {
   const UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
@@ -67,15 +64,12 @@ TEST_CASE("a long path and a malformed address are configuration errors") {
   CHECK(refusal({.path = "/" + std::string(106, 'x')}).kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("the error for a socket closed to its group explains when a master opens it") {
+TEST_CASE("the error for missing permission names the mode of the socket or of the first closed folder") {
   struct stat status {};
   status.st_mode = S_IFSOCK | 0600;
   CHECK(refused_socket("/s/bus.ipc", status) ==
         "no permission to connect to /s/bus.ipc, which has mode 0600, owner root, group root: a Salt master "
         "opens it to its group only if its configuration has external_auth or publisher_acl");
-}
-
-TEST_CASE("the error names the first folder without search permission") {
   const TempDir dir;
   const std::string file = dir.write("bus.ipc", "");
   CHECK(refused_path(file).starts_with("no permission to connect to " + file + ", "));
@@ -106,13 +100,22 @@ TEST_CASE("fired events are framed as by Salt") {
   CHECK(pull.master.connections() == 1);
 }
 
-TEST_CASE("a closed connection is opened again without losing an event") {
+TEST_CASE("a closed connection is opened again without losing an event, firing fails without a master") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
   CHECK(pull.master.received() == framed("a", "\x80"));
   pull.master.close_all();
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(pull.master.received() == framed("b", "\x80"));
+  pull.master.stop();
+  const auto gone = pull.pusher.fire("b", "\x80", soon());
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().kind == ErrorKind::unavailable);
+  CHECK(gone.error().message.starts_with("Events cannot be fired on the Salt Master's bus: "));
+  CHECK(holds(gone.error().message, "is the Salt master running"));
+  pull.master.start();
+  REQUIRE(pull.pusher.fire("c", "\x80", soon()));
+  CHECK(pull.master.received() == framed("c", "\x80"));
 }
 
 TEST_CASE("the error for missing permission names the socket and the master's user" *
@@ -127,20 +130,6 @@ TEST_CASE("the error for missing permission names the socket and the master's us
   CHECK(refused.error().kind == ErrorKind::authorization);
   CHECK(holds(refused.error().message, "master_event_pull.ipc, which has mode 0600"));
   CHECK(refused.error().message.ends_with("run as the user root"));
-}
-
-TEST_CASE("firing fails without a master and works when it is back") {
-  Pull pull;
-  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
-  pull.master.stop();
-  const auto gone = pull.pusher.fire("b", "\x80", soon());
-  REQUIRE_FALSE(gone);
-  CHECK(gone.error().kind == ErrorKind::unavailable);
-  CHECK(gone.error().message.starts_with("Events cannot be fired on the Salt Master's bus: "));
-  CHECK(holds(gone.error().message, "is the Salt master running"));
-  pull.master.start();
-  REQUIRE(pull.pusher.fire("c", "\x80", soon()));
-  CHECK(pull.master.received() == framed("c", "\x80"));
 }
 
 TEST_CASE("firing stops at the deadline and leaves no partial event") {

@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../calls/reply_fixture.h"
+#include "../calls/fixtures.h"
 #include "master/salt/events/bus_log.h"
 
 namespace rest_fcgi::test {

@@ -17,9 +17,7 @@ namespace {
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::salt;
-using rest_fcgi::test::kBusLost;
-using rest_fcgi::test::kPatience;
-using rest_fcgi::test::Recorder;
+using namespace rest_fcgi::test;
 
 using Heard = std::vector<std::string>;
 
@@ -76,8 +74,11 @@ std::string refusal(ErrorKind why) {
   return refused.error().message;
 }
 
-TEST_CASE("a listener gets only events of its job") {
+struct WithRegistry {
   Played registry;
+};
+
+TEST_CASE_FIXTURE(WithRegistry, "a listener gets only events of its job") {
   const auto mine = registry.listener("1");
   const auto other = registry.listener("2");
   registry.returns("2", "a");
@@ -90,8 +91,7 @@ TEST_CASE("a listener gets only events of its job") {
   CHECK(other->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE("a listener first gets events since its expectation") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "a listener first gets events since its expectation") {
   registry.returns("1", "too early");
   const auto older = registry.expectation();
   registry.returns("1", "early");
@@ -102,8 +102,7 @@ TEST_CASE("a listener first gets events since its expectation") {
   CHECK(listener->received(0) == Heard{"m=a", "m=b", "m=c", "m=d"});
 }
 
-TEST_CASE("events during a replay follow the replayed ones") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "events during a replay follow the replayed ones") {
   auto expectation = registry.expectation();
   registry.returns("1", "a");
   registry.returns("1", "b");
@@ -118,8 +117,7 @@ TEST_CASE("events during a replay follow the replayed ones") {
   CHECK_FALSE(listener->crowded());
 }
 
-TEST_CASE("a slow listener does not block others") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "a slow listener does not block others") {
   auto expectation = registry.expectation();
   registry.returns("1", "a");
   const auto other = registry.listener("2");
@@ -210,8 +208,7 @@ TEST_CASE("the number of listeners is limited") {
   CHECK(third->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE("a job has one listener at a time") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "a job has one listener at a time") {
   const auto first = std::make_shared<Recorder>();
   const auto second = std::make_shared<Recorder>();
   CHECK(registry.listen_at_once("1", first));
@@ -226,8 +223,7 @@ TEST_CASE("a job has one listener at a time") {
   CHECK(second->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE("each listener is told once about a loss") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "each listener is told once about a loss") {
   const auto first = registry.listener("1");
   const auto second = registry.listener("2");
   registry.not_joined(kGone);
@@ -240,8 +236,7 @@ TEST_CASE("each listener is told once about a loss") {
   CHECK(first->received(0) == Heard{kBusLost, "m=a", kBusLost});
 }
 
-TEST_CASE("an expectation reports an earlier loss") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "an expectation reports an earlier loss") {
   auto expectation = registry.expectation();
   registry.returns("1", "a");
   registry.not_joined(kGone);
@@ -275,16 +270,14 @@ TEST_CASE("a loss during a replay is reported after it") {
   }
 }
 
-TEST_CASE("expect fails with a text for callers without the bus") {
+TEST_CASE(
+    "without the bus expect fails with a text, and close releases waiting threads and tells listeners") {
   CHECK(refusal(kGone) == "Salt Master is not available.");
   CHECK(refusal(ErrorKind::authorization) ==
         "rest_fcgi cannot connect to the Salt master's event bus: its user has no permission for "
         "master_event_pub.ipc.");
   CHECK(refusal(ErrorKind::configuration) ==
         "rest_fcgi cannot connect to the Salt master's event bus: the configured address cannot be used.");
-}
-
-TEST_CASE("close releases waiting threads and tells listeners") {
   Played registry;
   const auto listener = registry.listener("1");
   registry.close();
@@ -295,8 +288,7 @@ TEST_CASE("close releases waiting threads and tells listeners") {
   CHECK_FALSE(registry.expect());
 }
 
-TEST_CASE("a chosen job id is claimed until it is used") {
-  Played registry;
+TEST_CASE_FIXTURE(WithRegistry, "a chosen job id is claimed until it is used") {
   auto claim = registry.expect("1");
   REQUIRE(claim);
   std::optional first(*std::move(claim));

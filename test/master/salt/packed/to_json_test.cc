@@ -6,22 +6,15 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/vector_file.h"
-#include "../calls/reply_fixture.h"
+#include "../calls/fixtures.h"
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 
+using namespace rest_fcgi;
+using namespace rest_fcgi::salt;
 using namespace std::string_view_literals;
-using rest_fcgi::ErrorKind;
-using rest_fcgi::format;
-using rest_fcgi::JsonDocument;
-using rest_fcgi::JsonLimits;
-using rest_fcgi::salt::append_json;
-using rest_fcgi::salt::Fields;
-using rest_fcgi::salt::kMaxDepth;
-using rest_fcgi::salt::Redactor;
-using rest_fcgi::salt::to_json;
-using rest_fcgi::test::event_data;
+using test::event_data;
 
 namespace {
 
@@ -37,7 +30,7 @@ std::string levels(std::size_t depth, std::string_view innermost) {
 
 }  // namespace
 
-TEST_CASE("nil, booleans and integers become JSON") {
+TEST_CASE("nil, booleans, integers, text, arrays and maps become JSON") {
   CHECK(text_of("\xC0") == "null");
   CHECK(text_of("\xC2") == "false");
   CHECK(text_of("\xC3") == "true");
@@ -45,6 +38,16 @@ TEST_CASE("nil, booleans and integers become JSON") {
   CHECK(text_of("\xE0") == "-32");
   CHECK(text_of("\xCF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF") == "18446744073709551615");
   CHECK(text_of("\xD3\x80\x00\x00\x00\x00\x00\x00\x00"sv) == "-9223372036854775808");
+  CHECK(text_of("\xA0") == R"("")");
+  CHECK(text_of("\xA2hi") == R"("hi")");
+  CHECK(text_of("\xA7h\xC3\xA9\xF0\x9F\x98\x80") == "\"h\xC3\xA9\xF0\x9F\x98\x80\"");
+  CHECK(text_of("\xA5\"\\/\n\x01") == R"("\"\\/\n\u0001")");
+  CHECK(text_of("\x90") == "[]");
+  CHECK(text_of("\x80") == "{}");
+  CHECK(text_of("\x93\x01\x91\x02\x90") == "[1, [2], []]");
+  CHECK(text_of("\xDC\x00\x02\x01\xC0"sv) == "[1, null]");
+  CHECK(text_of("\x82\xA1z\x01\xA1y\x80") == R"({"z": 1, "y": {}})");
+  CHECK(text_of("\xDE\x00\x01\xA1z\x91\x80"sv) == R"({"z": [{}]})");
 }
 
 TEST_CASE("floats are written as by Python, NaN and infinities as null") {
@@ -60,13 +63,6 @@ TEST_CASE("floats are written as by Python, NaN and infinities as null") {
   CHECK(text_of("\xCA\xFF\x80\x00\x00"sv) == "null");
 }
 
-TEST_CASE("text becomes a JSON string") {
-  CHECK(text_of("\xA0") == R"("")");
-  CHECK(text_of("\xA2hi") == R"("hi")");
-  CHECK(text_of("\xA7h\xC3\xA9\xF0\x9F\x98\x80") == "\"h\xC3\xA9\xF0\x9F\x98\x80\"");
-  CHECK(text_of("\xA5\"\\/\n\x01") == R"("\"\\/\n\u0001")");
-}
-
 TEST_CASE("bin is text, or base64 if it is not UTF-8") {
   CHECK(text_of("\xC4\x02hi") == R"("hi")");
   CHECK(text_of("\xC4\x00"sv) == R"("")");
@@ -75,16 +71,7 @@ TEST_CASE("bin is text, or base64 if it is not UTF-8") {
   CHECK(text_of("\xA3x\xFFy") == "\"x\xEF\xBF\xBDy\"");
 }
 
-TEST_CASE("arrays and maps keep their order") {
-  CHECK(text_of("\x90") == "[]");
-  CHECK(text_of("\x80") == "{}");
-  CHECK(text_of("\x93\x01\x91\x02\x90") == "[1, [2], []]");
-  CHECK(text_of("\xDC\x00\x02\x01\xC0"sv) == "[1, null]");
-  CHECK(text_of("\x82\xA1z\x01\xA1y\x80") == R"({"z": 1, "y": {}})");
-  CHECK(text_of("\xDE\x00\x01\xA1z\x91\x80"sv) == R"({"z": [{}]})");
-}
-
-TEST_CASE("other keys become text as in Python's json") {
+TEST_CASE("other keys become text as in Python's json, and an array or map its JSON text") {
   CHECK(text_of("\x81\x01\x02") == R"({"1": 2})");
   CHECK(text_of("\x81\xCB\x3F\xF8\x00\x00\x00\x00\x00\x00\xC0"sv) == R"({"1.5": null})");
   CHECK(text_of("\x83\xC0\x01\xC2\x02\xC3\x03") == R"({"null": 1, "false": 2, "true": 3})");
@@ -93,9 +80,6 @@ TEST_CASE("other keys become text as in Python's json") {
   CHECK(text_of("\x81\xCB\xFF\xF0\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"-Infinity": 1})");
   CHECK(text_of("\x81\xC4\x01\xFF\x01") == R"({"/w==": 1})");
   CHECK(text_of("\x81\xC7\x02\x05zz\x01") == R"({"zz": 1})");
-}
-
-TEST_CASE("an array or map as key becomes its JSON text, and is refused inside another such key") {
   CHECK(text_of("\x81\x92\x01\xA1x\x02") == R"({"[1, \"x\"]": 2})");
   CHECK(text_of("\x81\x90\x91\x80") == R"({"[]": [{}]})");
   CHECK(text_of("\x82\x81\x01\x91\x80\xC0\x81\xA1x\x01\x81\xA1y\x02") ==
@@ -117,14 +101,11 @@ TEST_CASE("Salt's date extension becomes an ISO 8601 date, and another extension
   CHECK(text_of("\xC7\x00\x05"sv) == R"("")");
 }
 
-TEST_CASE("a named constant becomes its value") {
+TEST_CASE("a named constant becomes its value, or is an error if it is malformed") {
   CHECK(text_of("\xC7\x04\x4F\x92\xA1N\x05") == "5");
   CHECK(text_of("\xC7\x08\x4F\x92\xA1N\x92\x01\x81\x02\x03") == R"([1, {"2": 3}])");
   CHECK(text_of("\x81\xC7\x04\x4F\x92\xA1N\x05\xC7\x05\x4F\x92\xA1N\xA1v") == R"({"5": "v"})");
   CHECK(text_of("\xC7\x0A\x4F\x92\xA1N\xC7\x04\x4F\x92\xA1M\x07") == "7");
-}
-
-TEST_CASE("a malformed named constant is an error") {
   const std::string none =
       "error: Malformed msgpack: an extension of type 79 that is not an array of name and value: byte ";
   CHECK(text_of("\xC7\x00\x4F"sv) == none + "2");
@@ -142,7 +123,7 @@ TEST_CASE("announced lengths cause no allocation") {
   }
 }
 
-TEST_CASE("nesting is limited") {
+TEST_CASE("nesting is limited, also that of named constants") {
   auto within = to_json(levels(kMaxDepth, "\x01"));
   REQUIRE(within);
   JsonDocument document;
@@ -153,9 +134,6 @@ TEST_CASE("nesting is limited") {
   std::string maps;
   for (int i = 0; i < 601; ++i) maps += "\x81\xA0";
   CHECK(text_of(maps + "\xC0").find("deeper than 600") != std::string::npos);
-}
-
-TEST_CASE("nested named constants count as levels") {
   std::string packed = "\x05";
   for (int i = 0; i < 700; ++i) {
     const std::string inner = "\x92\xA0" + packed;
@@ -190,12 +168,12 @@ std::string discreet(std::string_view bytes) {
 }
 
 std::string discreet_json(std::string_view json) {
-  return discreet(rest_fcgi::test::packed(json));
+  return discreet(test::packed(json));
 }
 
 }  // namespace
 
-TEST_CASE("a hidden value is replaced, except nil and booleans") {
+TEST_CASE("a hidden value is replaced, except nil and booleans, and a value that is shown is not examined") {
   for (const char* value : {"1", "-1", "1.5", R"("x")", "[]", "{}", R"([1, "x", {"hide": 1}])",
                             R"({"a": {"show": [1]}, "b": 2})"}) {
     CAPTURE(value);
@@ -210,21 +188,12 @@ TEST_CASE("a hidden value is replaced, except nil and booleans") {
   CHECK(discreet("\x82\xA4hide\xC7\x01\x05z\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
   CHECK(discreet("\x82\xA4hide\xC7\x05\x4F\x92\xA1N\x91\x01\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
   CHECK(discreet("\x82\xC4\x04hide\x07\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
-}
-
-TEST_CASE("a value that is shown completely is not examined") {
   CHECK(discreet_json(R"({"show": {"hide": ["a!b"], "show": 1}, "hide": 2, "x": "a!b"})") ==
         R"({"show": {"hide": ["a!b"], "show": 1}, "hide": "[hidden]", "x": "a[hidden]"})");
   CHECK(discreet_json(R"([{"show": "a!b"}, "a!b", [[{"hide": 1}]]])") ==
         R"([{"show": "a!b"}, "a[hidden]", [[{"hide": "[hidden]"}]]])");
-}
-
-TEST_CASE("a member can be hidden depending on its depth") {
   CHECK(discreet_json(R"({"top": 1, "a": {"top": 1}, "b": [{"top": 1}]})") ==
         R"({"top": "[hidden]", "a": {"top": 1}, "b": [{"top": 1}]})");
-}
-
-TEST_CASE("members are hidden in a map that is a key") {
   CHECK(discreet("\x81\x81\xA4hide\xA1x\x01") == R"({"{\"hide\": \"[hidden]\"}": 1})");
   CHECK(discreet("\x82\xA4hide\x81\x81\x91\x01\x02\x03\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/requests/request_pool.h"
 
-#include <sys/resource.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -16,7 +14,6 @@
 #include <zmq.hpp>
 
 #include "../../../support/fake_ret_port.h"
-#include "../../../support/limit.h"
 #include "master/salt/release_series.h"
 #include "requests.h"
 
@@ -239,21 +236,6 @@ TEST_CASE("after a malformed reply a new connection is used") {
   CHECK(text(*ask(*pool, "good")) == "answer");
   CHECK(master.connections() == 3);
   CHECK(master.messages() == 4);
-}
-
-TEST_CASE("a request without free descriptors is an error") {
-  FakeRetPort master(reply_to);
-  const auto pool = pool_of({.uri = master.uri()});
-  rlimit limit = {};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-  const rlimit few = {3, limit.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-  const auto answer = ask(*pool, "question");
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
-  CHECK(ask(*pool, "question"));
-  CHECK(master.messages() == 1);
 }
 
 }  // namespace rest_fcgi::salt
