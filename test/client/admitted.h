@@ -46,31 +46,4 @@ class Admitted {
   return options;
 }
 
-class Clients {
- public:
-  explicit Clients(client::Options options = quick_options())
-      : master_(std::make_shared<FakeMaster>()), client_(std::move(options), master_) {}
-
-  [[nodiscard]] FakeMaster& master() const { return *master_; }
-  [[nodiscard]] const client::NetapiClient& client() const { return client_; }
-
-  [[nodiscard]] Result<client::Reply> run(std::string_view keys) const {
-    const Admitted admitted(*master_, keys, client_.deadline());
-    return client_.run(admitted.permit());
-  }
-
-  /// Runs a chunk and returns the items of its reply as JSON lines, or the message of an error.
-  [[nodiscard]] std::string text(std::string_view keys) const {
-    const auto reply = run(keys);
-    if (!reply) return reply.error().message;
-    std::string text;
-    for (const Json& item : reply->items) text += (text.empty() ? "" : "\n") + item.text();
-    return text;
-  }
-
- private:
-  std::shared_ptr<FakeMaster> master_;
-  client::NetapiClient client_;
-};
-
 }  // namespace rest_fcgi::test

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "admitted.h"
 #include "client/local.h"
+#include "clients.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
@@ -49,8 +49,7 @@ TEST_CASE("salt#40477: a batch returns an item for each return, and runs on a li
   CHECK(reply->jid == fake_jid(2) + "," + fake_jid(3) + "," + fake_jid(4));
 }
 
-TEST_CASE("a batch continues after returns that come with the job") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "a batch continues after returns that come with the job") {
   clients.master().minions = {"a", "b", "c", "d", "e"};
   clients.master().at_once = {"1", "2"};
   CHECK(clients.text(batch(R"("batch": 2)")) == R"({"a": 1}
@@ -61,8 +60,7 @@ TEST_CASE("a batch continues after returns that come with the job") {
   CHECK(clients.master().started() == Started{"ping a,b,c,d,e", "call a,b", "call c", "call d", "call e"});
 }
 
-TEST_CASE("the next minion starts when one has returned") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "the next minion starts when one has returned") {
   FakeMaster& master = clients.master();
   master.minions = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
   std::atomic<int> at_work = 0;
@@ -90,27 +88,12 @@ TEST_CASE("the next minion starts when one has returned") {
   CHECK(most == 2);
 }
 
-TEST_CASE("a minion that does not answer the ping is left out") {
-  const Clients clients;
-  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
-                                  const std::string&, auto returns) {
-    if (minion != "ms-1") returns->put(returned(minion, publication.what == What::find_job ? "{}" : "true"));
-  };
+TEST_CASE_FIXTURE(WithClients, "a minion that does not answer the ping is left out") {
+  clients.master().silent = {"ms-1"};
   CHECK(clients.text(batch(R"("batch": 2)")) == "{\"ms-0\": true}\n{\"ms-2\": true}");
 }
 
-TEST_CASE("a minion that answers the ping but not the job has an empty item") {
-  const Clients clients;
-  clients.master().minions = {"a", "b"};
-  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
-                                  const std::string&, auto returns) {
-    if (minion == "b" || publication.what == What::ping) returns->put(returned(minion));
-  };
-  CHECK(clients.text(batch(R"("batch": 1)")) == "{\"a\": {}}\n{\"b\": true}");
-}
-
-TEST_CASE("with failhard no minion starts after a failure") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "with failhard no minion starts after a failure") {
   FakeMaster& master = clients.master();
   master.minions = {"a", "b", "c", "d"};
   master.on_minion = [&](const std::string& minion, const Publication& publication, const std::string&,
@@ -126,8 +109,7 @@ TEST_CASE("with failhard no minion starts after a failure") {
   CHECK(master.started() == Started{"ping a,b,c,d", "call a,b"});
 }
 
-TEST_CASE("batch_wait delays the next minion after a return") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "batch_wait delays the next minion after a return") {
   const SteadyTime start = system_clock().steady();
   CHECK(clients.run(batch(R"("batch": 1, "batch_wait": 0.04)")));
   const auto took = system_clock().steady() - start;
@@ -135,8 +117,7 @@ TEST_CASE("batch_wait delays the next minion after a return") {
   CHECK(clients.master().started().size() == 4);
 }
 
-TEST_CASE("raw items are whole events") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "raw items are whole events") {
   clients.master().minions = {"m"};
   const std::string jid = fake_jid(2);
   CHECK(clients.text(batch(R"("batch": 1, "raw": true, "arg": [1], "kwarg": {"a": 2})")) ==
@@ -146,37 +127,36 @@ TEST_CASE("raw items are whole events") {
             jid + R"(/ret/m"})");
 }
 
-TEST_CASE("a minion that disappears after the ping has an empty item, which is a failure") {
+TEST_CASE("a minion that is silent or disappears after the ping has an empty item, which is a failure") {
   const Clients clients;
-  clients.master().gone = {"ms-1"};
+  SUBCASE("silent") {
+    clients.on_minion([](const std::string& minion, What what) {
+      return minion != "ms-1" || what == What::ping ? std::optional(returned(minion)) : std::nullopt;
+    });
+  }
+  SUBCASE("gone") {
+    clients.master().gone = {"ms-1"};
+  }
   CHECK(clients.text(batch(R"("batch": 1)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}\n{\"ms-2\": true}");
   CHECK(clients.text(batch(R"("batch": 1, "failhard": true)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}");
 }
 
 TEST_CASE("a batch that exceeds its time keeps its returns and names its jobs") {
-  client::Options options = quick_options();
-  options.request_timeout = milliseconds(250);
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) { options.request_timeout = milliseconds(250); });
   clients.master().minions = {"a", "b"};
-  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
-                                  const std::string&, auto returns) {
-    if (minion == "a" || publication.what == What::ping) returns->put(returned(minion));
-  };
-  const auto reply = clients.run(batch(R"("batch": 1, "timeout": 3600)"));
-  REQUIRE(reply);
-  REQUIRE(reply->failure);
-  CHECK(reply->failure->kind == ErrorKind::timeout);
-  CHECK(reply->failure->message ==
+  clients.on_minion([](const std::string& minion, What what) {
+    return minion == "a" || what == What::ping ? std::optional(returned(minion)) : std::nullopt;
+  });
+  const auto reply = clients.partial(batch(R"("batch": 1, "timeout": 3600)"));
+  CHECK(reply.failure->kind == ErrorKind::timeout);
+  CHECK(reply.failure->message ==
         "Job '" + fake_jid(3) + "' did not finish within 0.25 seconds (request_timeout)");
-  CHECK(reply->failure->jid == fake_jid(2) + "," + fake_jid(3));
-  REQUIRE(reply->items.size() == 1);
-  CHECK(reply->items[0].text().starts_with("{\"a\": "));
+  CHECK(reply.failure->jid == fake_jid(2) + "," + fake_jid(3));
+  CHECK(reply.items[0].text().starts_with("{\"a\": "));
 }
 
 TEST_CASE("minions of a syndic, which the master reports as missing, are waited for") {
-  client::Options options = quick_options();
-  options.syndic_wait = milliseconds(30);
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) { options.syndic_wait = milliseconds(30); });
   FakeMaster& master = clients.master();
   master.minions = {"above", "below-0", "below-1"};
   master.below_syndic = {"below-0", "below-1"};
@@ -187,18 +167,11 @@ TEST_CASE("minions of a syndic, which the master reports as missing, are waited 
 }
 
 TEST_CASE("a batch ends at the size limit, and keeps the returns that fit") {
-  client::Options options = quick_options();
-  options.max_reply_bytes = 1000;
-  const Clients clients(options);
-  clients.master().on_minion = [](const std::string& minion, const Publication& publication,
-                                  const std::string&, auto returns) {
-    const bool call = publication.what == What::call;
-    returns->put(returned(minion, call ? '"' + std::string(600, 'x') + '"' : "true"));
-  };
-  const auto reply = clients.run(batch(R"("batch": 1, "timeout": 60)"));
-  REQUIRE(reply);
-  REQUIRE(reply->failure);
-  CHECK(reply->failure->kind == ErrorKind::reply_too_large);
-  CHECK(reply->failure->jid == fake_jid(2) + "," + fake_jid(3));
-  CHECK(reply->items.size() == 1);
+  const Clients clients([](client::Options& options) { options.max_reply_bytes = 1000; });
+  clients.on_minion([](const std::string& minion, What what) {
+    return returned(minion, what == What::call ? '"' + std::string(600, 'x') + '"' : "true");
+  });
+  const auto reply = clients.partial(batch(R"("batch": 1, "timeout": 60)"));
+  CHECK(reply.failure->kind == ErrorKind::reply_too_large);
+  CHECK(reply.failure->jid == fake_jid(2) + "," + fake_jid(3));
 }

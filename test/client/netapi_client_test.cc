@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/holds.h"
-#include "admitted.h"
+#include "clients.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
@@ -12,6 +12,10 @@ using lowstate::Client;
 using std::chrono::milliseconds;
 
 namespace {
+
+void disabled(client::Options& options) {
+  options.enabled.clear();
+}
 
 std::string admitted(const Clients& clients, const std::string& chunk, bool own = false) {
   JsonDocument document;
@@ -25,11 +29,13 @@ std::string admitted(const Clients& clients, const std::string& chunk, bool own 
 }
 
 constexpr std::string_view kRunner = R"("client": "runner", "fun": "manage.up")";
+constexpr std::string_view kSsh = R"("client": "ssh", "tgt": "*", "fun": "test.ping")";
+constexpr std::string_view kLocal = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
 }  // namespace
 
 TEST_CASE("salt#64368: without enabled clients every client is refused with Salt's text") {
-  const Clients clients{client::Options()};
+  const Clients clients(disabled);
   for (const Client client : lowstate::kClients) {
     const std::string name(name_of(client));
     CHECK(admitted(clients, R"({"tgt": "*", "fun": "test.ping", "client": ")" + name + R"("})") ==
@@ -38,9 +44,7 @@ TEST_CASE("salt#64368: without enabled clients every client is refused with Salt
 }
 
 TEST_CASE("one enabled client does not enable others") {
-  client::Options options;
-  options.enabled = {Client::local};
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) { options.enabled = {Client::local}; });
   CHECK(admitted(clients,
                  R"({"client": "local", "tgt": "*", "fun": "a.b", "eauth": "auto", "username": "u"})") ==
         "u");
@@ -49,7 +53,7 @@ TEST_CASE("one enabled client does not enable others") {
 }
 
 TEST_CASE("a chunk of a URL needs no enabled client, but credentials and permission") {
-  const Clients clients{client::Options()};
+  const Clients clients(disabled);
   const std::string chunk = R"("client": "runner", "fun": "jobs.list_jobs"})";
   const std::string fred = R"({"eauth": "auto", "username": "fred", "password": "x", )" + chunk;
   CHECK(admitted(clients, fred).starts_with("Client disabled"));
@@ -59,8 +63,7 @@ TEST_CASE("a chunk of a URL needs no enabled client, but credentials and permiss
         "Authorization error occurred.");
 }
 
-TEST_CASE("without credentials the master is not asked") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "without credentials the master is not asked") {
   clients.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
     FAIL("asked");
     return std::nullopt;
@@ -72,8 +75,7 @@ TEST_CASE("without credentials the master is not asked") {
   }
 }
 
-TEST_CASE("runner returns the function's return, or the whole event with full_return") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "runner returns the function's return, or the whole event with full_return") {
   const auto reply = clients.run(kRunner);
   REQUIRE(reply);
   CHECK(reply->items.at(0).text() == R"(["ms-0"])");
@@ -82,20 +84,15 @@ TEST_CASE("runner returns the function's return, or the whole event with full_re
         R"({"data": {"return": ["ms-0"]}, "tag": "salt/run/)" + fake_jid(1) + R"(/ret"})");
 }
 
-TEST_CASE("a runner that exceeds its timeout is an error with Salt's text and the jid") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "a runner that exceeds its timeout is an error with Salt's text and the jid") {
   clients.master().on_runner = [](auto) {};
-  for (const std::string timeout : {"", R"(, "timeout": 0.01)"}) {
-    const auto reply = clients.run(std::string(kRunner) + timeout);
-    REQUIRE(!reply);
-    CHECK(reply.error().kind == ErrorKind::timeout);
-    CHECK(reply.error().message == "RunnerClient job '" + reply.error().jid + "' timed out");
-    CHECK(reply.error().jid.size() == 20);
-  }
+  CHECK(clients.error(kRunner).kind == ErrorKind::timeout);
+  const Error error = clients.error(std::string(kRunner) + R"(, "timeout": 0.01)", 2);
+  CHECK(error.kind == ErrorKind::timeout);
+  CHECK(error.message == "RunnerClient job '" + fake_jid(2) + "' timed out");
 }
 
-TEST_CASE("runner_async, wheel and wheel_async return the same as in Salt") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "runner_async, wheel and wheel_async return the same as in Salt") {
   CHECK(clients.text(R"("client": "runner_async", "fun": "manage.up")") ==
         R"({"tag": "salt/run/)" + fake_jid(1) + R"(", "jid": ")" + fake_jid(1) + R"("})");
   CHECK(clients.text(R"("client": "wheel", "fun": "key.list_all")") ==
@@ -105,19 +102,17 @@ TEST_CASE("runner_async, wheel and wheel_async return the same as in Salt") {
   CHECK(clients.master().started() == std::vector<std::string>{"runner_async", "wheel", "wheel_async"});
 }
 
-TEST_CASE("the master's refusal is the runner's or wheel's error") {
-  for (const std::string client : {"runner", "runner_async", "wheel", "wheel_async"}) {
-    const Clients clients;
-    clients.master().on_start = [](const std::string&) {
-      return Error{ErrorKind::invocation, "'nosuch.fun' is not available.", {}};
-    };
-    CHECK(clients.text(R"("fun": "nosuch.fun", "client": ")" + client + "\"") ==
-          "'nosuch.fun' is not available.");
+TEST_CASE_FIXTURE(WithClients, "the master's refusal is the client's error") {
+  clients.master().on_start = [](const std::string&) {
+    return Error{ErrorKind::invocation, "'nosuch.fun' is not available."};
+  };
+  for (const Client client : lowstate::kClients) {
+    CHECK(clients.text(R"("tgt": "*", "fun": "nosuch.fun", "client": ")" + std::string(name_of(client)) +
+                       "\"") == "'nosuch.fun' is not available.");
   }
 }
 
-TEST_CASE("after the end of the request, no function starts") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "after the end of the request, no function starts") {
   const Admitted chunk(clients.master(), kRunner, system_clock().steady());
   const auto reply = clients.client().run(chunk.permit());
   REQUIRE(!reply);
@@ -127,9 +122,8 @@ TEST_CASE("after the end of the request, no function starts") {
   CHECK(clients.master().started().empty());
 }
 
-TEST_CASE("the client ssh returns the hosts' returns and the jid") {
-  const Clients clients;
-  const auto reply = clients.run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")");
+TEST_CASE_FIXTURE(WithClients, "the client ssh returns the hosts' returns and the jid") {
+  const auto reply = clients.run(kSsh);
   REQUIRE(reply);
   REQUIRE(reply->items.size() == 1);
   CHECK(reply->items[0].text() == R"({"web1": {"return": true}})");
@@ -137,61 +131,45 @@ TEST_CASE("the client ssh returns the hosts' returns and the jid") {
   CHECK(clients.master().started() == std::vector<std::string>{"ssh"});
 }
 
-TEST_CASE("the client ssh fails with the master's error") {
-  client::Options options = test::quick_options();
-  options.max_reply_bytes = 1024;
-  const Clients clients(options);
+TEST_CASE("a reply of the client ssh beyond the size limit is an error with the jid") {
+  const Clients clients([](client::Options& options) { options.max_reply_bytes = 1024; });
   clients.master().ssh_reply = "\"" + std::string(2000, 'x') + "\"";
-  const auto large = clients.run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")");
-  REQUIRE_FALSE(large);
-  CHECK(large.error().kind == ErrorKind::reply_too_large);
-  CHECK(large.error().message.find("max_reply_bytes") != std::string::npos);
-  CHECK(large.error().jid == test::fake_jid(1));
-  clients.master().on_start = [](const std::string&) {
-    return Error{ErrorKind::unavailable, "salt-ssh is not installed on this host."};
-  };
-  CHECK(clients.text(R"("client": "ssh", "tgt": "*", "fun": "test.ping")") ==
-        "salt-ssh is not installed on this host.");
+  const Error large = clients.error(kSsh);
+  CHECK(large.kind == ErrorKind::reply_too_large);
+  CHECK(holds(large.message, "max_reply_bytes"));
 }
 
-TEST_CASE("the loss of a runner's return is an error with the jid") {
-  const Clients clients;
+TEST_CASE_FIXTURE(WithClients, "the loss of a runner's return is an error with the jid") {
   clients.master().on_runner = [](auto returns) {
     returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
   };
-  const auto reply = clients.run(kRunner);
-  REQUIRE_FALSE(reply);
-  CHECK(reply.error().kind == ErrorKind::unavailable);
-  CHECK(reply.error().jid == fake_jid(1));
+  CHECK(clients.error(kRunner).kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("returns beyond the size limit end the reply with the jid and the returns that fit") {
-  client::Options options = quick_options();
-  options.max_reply_bytes = 1500;
-  options.timeout = std::chrono::seconds(60);
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) {
+    options.max_reply_bytes = 1500;
+    options.timeout = std::chrono::seconds(60);
+  });
   clients.master().on_minion = [](const std::string& minion, const master::Publication&, const std::string&,
                                   auto returns) {
     for (int i = 0; i < 3; ++i) returns->put(returned(minion, '"' + std::string(600, 'x') + '"'));
   };
-  const auto reply = clients.run(R"("client": "local", "tgt": "*", "fun": "test.ping")");
-  REQUIRE(reply);
-  REQUIRE(reply->failure);
-  CHECK(reply->failure->kind == ErrorKind::reply_too_large);
-  CHECK(holds(reply->failure->message, "1500 bytes (max_reply_bytes)"));
-  CHECK(reply->failure->jid == fake_jid(1));
-  CHECK(reply->items.at(0).text().size() < 1500);
+  const auto reply = clients.partial(kLocal);
+  CHECK(reply.failure->kind == ErrorKind::reply_too_large);
+  CHECK(holds(reply.failure->message, "1500 bytes (max_reply_bytes)"));
+  CHECK(reply.failure->jid == fake_jid(1));
+  CHECK(reply.items[0].text().size() < 1500);
 }
 
 TEST_CASE("returns that come with the job count for the size limit") {
-  client::Options options = quick_options();
-  options.max_reply_bytes = 1500;
-  options.timeout = std::chrono::seconds(60);
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) {
+    options.max_reply_bytes = 1500;
+    options.timeout = std::chrono::seconds(60);
+  });
   const std::string large = '"' + std::string(600, 'x') + '"';
   clients.master().at_once = {large, large, large};
-  const Admitted ping(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
-                      clients.client().deadline());
+  const Admitted ping(clients.master(), kLocal, clients.client().deadline());
   std::atomic<std::size_t> gathered = 0;
   const auto reply = clients.client().run(ping.permit(), &gathered);
   REQUIRE(reply);
@@ -203,9 +181,7 @@ TEST_CASE("returns that come with the job count for the size limit") {
 }
 
 TEST_CASE("parallel chunks share one size limit") {
-  client::Options options = quick_options();
-  options.max_reply_bytes = 1000;
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) { options.max_reply_bytes = 1000; });
   std::atomic<std::size_t> gathered = 0, others = 0;
   clients.master().on_runner = [&](const std::shared_ptr<master::RunnerReturns>& returns) {
     gathered += others;  // `others` stands for the bytes of chunks that run at the same time.
@@ -227,17 +203,10 @@ TEST_CASE("parallel chunks share one size limit") {
 }
 
 TEST_CASE("a runner's or wheel's return beyond the size limit is an error with the jid") {
-  client::Options options = quick_options();
-  options.max_reply_bytes = 10;
-  const Clients clients(options);
+  const Clients clients([](client::Options& options) { options.max_reply_bytes = 10; });
   clients.master().on_runner = [](const std::shared_ptr<master::RunnerReturns>& returns) {
     returns->put(master::RunnerReturn{Json::string("more than ten bytes"), Json()});
   };
-  for (const std::string_view chunk :
-       {kRunner, std::string_view(R"("client": "wheel", "fun": "key.list")")}) {
-    const auto reply = clients.run(chunk);
-    REQUIRE_FALSE(reply);
-    CHECK(reply.error().kind == ErrorKind::reply_too_large);
-    CHECK_FALSE(reply.error().jid.empty());
-  }
+  CHECK(clients.error(kRunner).kind == ErrorKind::reply_too_large);
+  CHECK(clients.error(R"("client": "wheel", "fun": "key.list")", 2).kind == ErrorKind::reply_too_large);
 }

@@ -13,6 +13,12 @@
 
 using namespace rest_fcgi;
 using master::check_event;
+using master::EventLimits;
+using master::EventLog;
+using master::EventPermit;
+using master::EventPtr;
+using master::EventReader;
+using master::Wake;
 
 namespace {
 
@@ -23,48 +29,9 @@ std::string refusal(std::string_view tag, const Json& data = Json::empty_object(
   return checked.error().message;
 }
 
-}  // namespace
-
-TEST_CASE("check_event accepts a tag and an object") {
-  const auto checked = check_event("salt/netapi/hook/\xC3\xA4 b", Json::trusted(R"({"post": {"a": [1]}})"));
-  REQUIRE(checked);
-  CHECK(checked->root().find("post").has_value());
-  CHECK(check_event(std::string(512, 'a'), Json::empty_object()));
-}
-
-TEST_CASE("check_event refuses an empty, long or multi-line tag") {
-  CHECK(refusal("").find("found an empty string") != std::string::npos);
-  CHECK(refusal(std::string(513, 'a')).find("found 513 bytes") != std::string::npos);
-  for (const std::string_view tag : {std::string_view("a\nb"), std::string_view("a\r"),
-                                     std::string_view("a\0b", 3), std::string_view("\x7F")}) {
-    CHECK(refusal(tag).find("found a control character") != std::string::npos);
-  }
-  for (const char* tag : {"\xFF", "a\xC3", "\xED\xA0\x80", "\x80"}) {
-    CHECK(refusal(tag).find("not UTF-8") != std::string::npos);
-  }
-}
-
-TEST_CASE("check_event refuses data that is no object or is nested too deeply") {
-  CHECK(refusal("a", Json::trusted("[1]")) == "An event's data: found list, expected an object.");
-  CHECK(refusal("a", Json::string("x")) == "An event's data: found str, expected an object.");
-  const auto nested = [](std::size_t depth) {
-    return Json::trusted(R"({"a": )" + std::string(depth, '[') + std::string(depth, ']') + "}");
-  };
-  CHECK(check_event("a", nested(399)));
-  CHECK(refusal("a", nested(400)).starts_with("An event's data: "));
-}
-
-namespace {
-
-using master::EventLimits;
-using master::EventLog;
-using master::EventPermit;
-using master::EventPtr;
-using master::EventReader;
-using master::Wake;
-
 const EventPermit kAll{auth::EventScope::all, "fred"};
 constexpr std::size_t kMuch = 1 << 20;
+const Json kNone = Json::empty_object();
 
 std::vector<EventPtr> read(EventReader& reader, std::size_t most_bytes = kMuch, const Wake& wake = nullptr) {
   std::vector<EventPtr> events;
@@ -107,6 +74,30 @@ std::string id_of(const EventPtr& event) {
 
 }  // namespace
 
+TEST_CASE("check_event refuses an empty, long or multi-line tag") {
+  CHECK(check_event("salt/netapi/hook/\xC3\xA4 b", Json::trusted(R"({"post": {"a": [1]}})")));
+  CHECK(check_event(std::string(512, 'a'), Json::empty_object()));
+  CHECK(refusal("").find("found an empty string") != std::string::npos);
+  CHECK(refusal(std::string(513, 'a')).find("found 513 bytes") != std::string::npos);
+  for (const std::string_view tag : {std::string_view("a\nb"), std::string_view("a\r"),
+                                     std::string_view("a\0b", 3), std::string_view("\x7F")}) {
+    CHECK(refusal(tag).find("found a control character") != std::string::npos);
+  }
+  for (const char* tag : {"\xFF", "a\xC3", "\xED\xA0\x80", "\x80"}) {
+    CHECK(refusal(tag).find("not UTF-8") != std::string::npos);
+  }
+}
+
+TEST_CASE("check_event refuses data that is no object or is nested too deeply") {
+  CHECK(refusal("a", Json::trusted("[1]")) == "An event's data: found list, expected an object.");
+  CHECK(refusal("a", Json::string("x")) == "An event's data: found str, expected an object.");
+  const auto nested = [](std::size_t depth) {
+    return Json::trusted(R"({"a": )" + std::string(depth, '[') + std::string(depth, ']') + "}");
+  };
+  CHECK(check_event("a", nested(399)));
+  CHECK(refusal("a", nested(400)).starts_with("An event's data: "));
+}
+
 TEST_CASE("all forms of an event are parts of one text") {
   const master::Event event("e-1", "salt/job/1/new", Json::trusted(R"({"jid": "1"})"), "fred");
   const std::string fields =
@@ -116,9 +107,9 @@ TEST_CASE("all forms of an event are parts of one text") {
   CHECK(event.data_lines() == "data: {\"data\": {\"jid\": \"1\"}, \"tag\": \"salt/job/1/new\"}\n\n");
   CHECK(event.json() == R"({"data": {"jid": "1"}, "tag": "salt/job/1/new"})");
   CHECK(event.data() == R"({"jid": "1"})");
-  const master::Event bytes("e-3", "a\xFF", Json::empty_object(), "");
+  const master::Event bytes("e-3", "a\xFF", kNone, "");
   CHECK(bytes.block() == "tag: a\xEF\xBF\xBD\ndata: {\"data\": {}, \"tag\": \"a\xEF\xBF\xBD\"}\n\n");
-  const master::Event odd("e-2", "a\ndata: \"x", Json::empty_object(), "");
+  const master::Event odd("e-2", "a\ndata: \"x", kNone, "");
   CHECK(odd.block() == "tag: a\\ndata: \\\"x\ndata: {\"data\": {}, \"tag\": \"a\\ndata: \\\"x\"}\n\n");
 }
 
@@ -126,19 +117,19 @@ TEST_CASE("without listeners in the last minute no event is kept") {
   test::ManualClock clock;
   const auto log = std::make_shared<EventLog>(clock);
   CHECK(!log->wanted());
-  log->append("before", Json::empty_object(), "");
+  log->append("before", kNone, "");
   std::string last;
   {
     const auto first = reader(*log);
     CHECK(log->wanted());
-    log->append("a", Json::empty_object(), "");
+    log->append("a", kNone, "");
     const auto events = read(*first);
     CHECK(tags(events) == "a ");
     last = id_of(events.back());
   }
   clock.advance(std::chrono::seconds(59));
   CHECK(log->wanted());
-  log->append("b", Json::empty_object(), "");
+  log->append("b", kNone, "");
   const auto missed = read(*reader(*log, kAll, last));
   CHECK(tags(missed) == "b ");
   clock.advance(std::chrono::seconds(61));
@@ -153,17 +144,17 @@ TEST_CASE("a reader gets the permitted events in order, in parts") {
   const auto all = reader(*log);
   const auto own = reader(*log, {auth::EventScope::own, "fred"});
   const auto nobody = reader(*log, {auth::EventScope::own, ""});
-  log->append("freds", Json::empty_object(), "fred");
-  log->append("nobodys", Json::empty_object(), "");
-  log->append("annas", Json::empty_object(), "anna");
+  log->append("freds", kNone, "fred");
+  log->append("nobodys", kNone, "");
+  log->append("annas", kNone, "anna");
   CHECK(tags(read(*all, 1)) == "freds ");
   CHECK(tags(read(*all)) == "nobodys annas ");
   CHECK(tags(read(*own)) == "freds ");
   CHECK(read(*nobody).empty());
   own->permit(kAll);
-  log->append("later", Json::empty_object(), "anna");
+  log->append("later", kNone, "anna");
   CHECK(tags(read(*own)) == "later ");
-  log->append("skipped", Json::empty_object(), "fred");
+  log->append("skipped", kNone, "fred");
   own->skip_to_end();
   CHECK(read(*own).empty());
 }
@@ -176,11 +167,11 @@ TEST_CASE("a waiting reader is woken once") {
   const Wake wake = std::make_shared<const std::function<void()>>([&woken] { ++woken; });
   CHECK(read(*one, kMuch, wake).empty());
   CHECK(read(*other, kMuch, wake).empty());
-  log->append("a", Json::empty_object(), "anna");
-  log->append("b", Json::empty_object(), "anna");
+  log->append("a", kNone, "anna");
+  log->append("b", kNone, "anna");
   CHECK(woken == 1);
   CHECK(tags(read(*one, kMuch, wake)) == "a b ");
-  log->append("c", Json::empty_object(), "anna");
+  log->append("c", kNone, "anna");
   CHECK(woken == 1);
   CHECK(read(*other, kMuch, wake).empty());
   log->lose("gone");
@@ -192,7 +183,7 @@ TEST_CASE("a slow reader gets an error after events were dropped") {
   const auto slow = reader(*log);
   const auto quick = reader(*log);
   for (const char* tag : {"a", "b", "c", "d"}) {
-    log->append(tag, Json::empty_object(), "");
+    log->append(tag, kNone, "");
     CHECK(read(*quick).size() == 1);
   }
   const Error error = ended(*slow);
@@ -215,9 +206,9 @@ TEST_CASE("the log limits its bytes, and keeps one event of any size") {
 TEST_CASE("after a loss readers get the earlier events and then the reason") {
   const auto log = std::make_shared<EventLog>(system_clock());
   const auto before = reader(*log);
-  log->append("a", Json::empty_object(), "");
+  log->append("a", kNone, "");
   log->lose("the event bus was lost");
-  log->append("b", Json::empty_object(), "");
+  log->append("b", kNone, "");
   std::vector<EventPtr> events;
   const auto done = before->read(events, kMuch, nullptr);
   CHECK(tags(events) == "a ");
@@ -229,14 +220,14 @@ TEST_CASE("after a loss readers get the earlier events and then the reason") {
   REQUIRE(!late);
   CHECK(late.error().kind == ErrorKind::not_found);
   const auto after = reader(*log);
-  log->append("c", Json::empty_object(), "");
+  log->append("c", kNone, "");
   CHECK(tags(read(*after)) == "c ");
 }
 
 TEST_CASE("a listener continues after an event of this log") {
   const auto log = std::make_shared<EventLog>(system_clock());
   const auto first = reader(*log);
-  for (const char* tag : {"a", "b", "c"}) log->append(tag, Json::empty_object(), "");
+  for (const char* tag : {"a", "b", "c"}) log->append(tag, kNone, "");
   const auto events = read(*first);
   CHECK(tags(read(*reader(*log, kAll, id_of(events[0])))) == "b c ");
   CHECK(read(*reader(*log, kAll, id_of(events[2]))).empty());

@@ -20,7 +20,7 @@ class HandClock : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return now; }
   [[nodiscard]] SteadyTime steady() const override { return {}; }
-  WallTime now{};
+  WallTime now = *jid_time("20260102030405000010");
 };
 
 /// A fake of a store in which several processes reserve ranges of jids. All jids before the time
@@ -40,6 +40,17 @@ struct Ranges {
 bool all_different(std::vector<std::string> jids) {
   std::sort(jids.begin(), jids.end());
   return std::adjacent_find(jids.begin(), jids.end()) == jids.end();
+}
+
+/// Returns `count` jids of each source in turns. Checks that the jids of each source ascend.
+std::vector<std::string> in_turns(JidSource& first, JidSource& second, int count) {
+  std::vector<std::string> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(first.next());
+    all.push_back(second.next());
+    if (i > 0) CHECK(all[all.size() - 2] > all[all.size() - 4]);
+  }
+  return all;
 }
 
 std::vector<std::string> many(JidSource& source, int count) {
@@ -86,23 +97,15 @@ TEST_CASE("jids of many threads are unique") {
 
 TEST_CASE("sources with shared ranges make unique, ascending jids") {
   HandClock clock;
-  clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
   JidSource first(clock, ranges.reserve());
   JidSource second(clock, ranges.reserve());
-  std::vector<std::string> all;
-  for (int i = 0; i < 30'000; ++i) {
-    all.push_back(first.next());
-    all.push_back(second.next());
-    if (i > 0) CHECK(all[all.size() - 2] > all[all.size() - 4]);
-  }
-  CHECK(all_different(all));
+  CHECK(all_different(in_turns(first, second, 30'000)));
   CHECK(ranges.reserved == 6);
 }
 
 TEST_CASE("a later source continues after the range of an earlier one, even if its clock is behind") {
   HandClock clock;
-  clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
   CHECK(JidSource(clock, ranges.reserve()).next() == "20260102030405000010");
   clock.now -= std::chrono::minutes(1);
@@ -113,7 +116,6 @@ TEST_CASE("a jid is the clock's time unless that was used") {
   HandClock clock;
   Ranges ranges;
   JidSource source(clock, ranges.reserve());
-  clock.now = *jid_time("20260102030405000010");
   CHECK(source.next() == "20260102030405000010");
   CHECK(source.next() == "20260102030405000011");
   clock.now += std::chrono::seconds(1);
@@ -122,20 +124,13 @@ TEST_CASE("a jid is the clock's time unless that was used") {
 
 TEST_CASE("hosts with different shares make unique jids") {
   HandClock clock;
-  clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
   Ranges of_other_host;
   JidSource first(clock, ranges.reserve(), {64, 0});
   JidSource second(clock, of_other_host.reserve(), {64, 63});
   CHECK(jid_time(first.next())->time_since_epoch().count() % 64 == 0);
   CHECK(jid_time(second.next())->time_since_epoch().count() % 64 == 63);
-  std::vector<std::string> jids;
-  for (int i = 0; i < 1000; ++i) {
-    jids.push_back(first.next());
-    jids.push_back(second.next());
-    CHECK(jids[jids.size() - 2] > (i == 0 ? "" : jids[jids.size() - 4]));
-  }
-  CHECK(all_different(jids));
+  CHECK(all_different(in_turns(first, second, 1000)));
 }
 
 TEST_CASE("without a reserved range jids are unique in one process") {

@@ -82,22 +82,15 @@ TEST_CASE("users take turns in the queue") {
   CHECK(order.substr(5) == "bb");
 }
 
-TEST_CASE("a reservation beyond the limit is refused") {
+TEST_CASE("a reservation beyond the limit is refused, and one keeps its places until it is destroyed") {
   Workers workers({2, 3});
-  const auto refused = workers.reserve("fred", 6);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(workers.reserve("fred", 5));
-}
-
-TEST_CASE("a reservation keeps its places until it is used or destroyed") {
-  Workers workers({1, 1});
+  CHECK(workers.reserve("fred", 6).error().kind == ErrorKind::unavailable);
   {
-    const auto room = workers.reserve("fred", 2);
+    const auto room = workers.reserve("fred", 5);
     REQUIRE(room);
     CHECK_FALSE(workers.reserve("fred", 1));
   }
-  CHECK(workers.reserve("fred", 2));
+  CHECK(workers.reserve("fred", 5));
 }
 
 TEST_CASE("running tasks count for the limit") {
@@ -123,15 +116,7 @@ TEST_CASE("an exception ends only its task") {
   CHECK(log.has("a background task failed: no luck"));
 }
 
-TEST_CASE("closed workers refuse tasks") {
-  Workers workers({1, 1});
-  CHECK(workers.close(soon()));
-  const auto refused = workers.reserve("fred", 1);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "The server is shutting down.");
-}
-
-TEST_CASE("close waits for the tasks of a reservation") {
+TEST_CASE("close waits for the tasks of a reservation, and refuses later ones") {
   Workers workers({1, 1});
   auto room = workers.reserve("fred", 1);
   REQUIRE(room);
@@ -140,6 +125,7 @@ TEST_CASE("close waits for the tasks of a reservation") {
   room->submit([&](const std::stop_token&) { ran = true; });
   CHECK(workers.close(soon()));
   CHECK(ran);
+  CHECK(workers.reserve("fred", 1).error().message == "The server is shutting down.");
 }
 
 TEST_CASE("close ends at its deadline, and stop ends running tasks") {

@@ -10,11 +10,13 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/holds.h"
 #include "../support/manual_clock.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::metrics;
 using http::Status;
+using test::holds;
 
 namespace {
 
@@ -24,6 +26,10 @@ http::Environ request(std::string_view path, std::string_view accept = {}, std::
   environ.set("REQUEST_URI", path);
   if (!accept.empty()) environ.set("HTTP_ACCEPT", accept);
   return environ;
+}
+
+http::Response module(const http::Environ&) {
+  return {Status::ok, {}, std::string("module")};
 }
 
 std::string header(const http::Response& response, std::string_view name) {
@@ -54,10 +60,7 @@ TEST_CASE("the listener answers GET /metrics in the format of Accept, and refuse
 TEST_CASE("metrics beside the modules need the rule @metrics") {
   auto status = Status::unauthorized;
   const auto application = with_metrics(
-      std::make_shared<Registry>(), [&status](const http::Environ&) { return status; },
-      [](const http::Environ&) {
-        return http::Response{Status::ok, {}, std::string("module")};
-      });
+      std::make_shared<Registry>(), [&status](const http::Environ&) { return status; }, module);
   CHECK(application(request("/metrics")).status == Status::unauthorized);
   CHECK(application(request("/")).text() == "module");
   CHECK(application(request("/metrics", "", "POST")).text() == "module");
@@ -71,7 +74,7 @@ TEST_CASE("requests are counted by module, status and client") {
   Registry registry;
   RequestMetrics requests(registry);
   const auto counted = requests.counted("rest_wsgi", [&](const http::Environ& asked) {
-    CHECK(registry.text(Format::text).find("rest_fcgi_requests_in_flight 1") != std::string::npos);
+    CHECK(holds(registry.text(Format::text), "rest_fcgi_requests_in_flight 1"));
     http::Response response{Status::ok, {}, std::string("x")};
     if (asked.get("REQUEST_URI") == "/") response.metric_label = "local";
     return response;
@@ -79,12 +82,12 @@ TEST_CASE("requests are counted by module, status and client") {
   CHECK(counted(request("/")).text() == "x");
   static_cast<void>(counted(request("/other")));
   const std::string text = registry.text(Format::text);
-  CHECK(text.find(R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="local"} 1)") !=
-        std::string::npos);
-  CHECK(text.find(R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="none"} 1)") !=
-        std::string::npos);
-  CHECK(text.find(R"(rest_fcgi_request_duration_seconds_count{client="local"} 1)") != std::string::npos);
-  CHECK(text.find("rest_fcgi_requests_in_flight 0") != std::string::npos);
+  for (const char* line :
+       {R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="local"} 1)",
+        R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="none"} 1)",
+        R"(rest_fcgi_request_duration_seconds_count{client="local"} 1)", "rest_fcgi_requests_in_flight 0"}) {
+    CHECK_MESSAGE(holds(text, line), line);
+  }
 }
 
 TEST_CASE("ready is 503 and names the failed check while one fails") {
@@ -112,9 +115,7 @@ TEST_CASE("ready is 503 and names the failed check while one fails") {
 TEST_CASE("beside the modules, ready has no details") {
   Health health(system_clock());
   health.add("store", [](SteadyTime) { return Result<void>(Error{ErrorKind::unavailable, "secret"}); });
-  const auto application = with_health(health, [](const http::Environ&) {
-    return http::Response{Status::ok, {}, std::string("module")};
-  });
+  const auto application = with_health(health, module);
   CHECK(application(request("/ready")).text() == R"({"ready": false})");
   CHECK(application(request("/ready")).status == Status::service_unavailable);
   CHECK(application(request("/health")).status == Status::ok);

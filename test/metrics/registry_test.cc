@@ -29,13 +29,16 @@ TEST_CASE("a counter is written with its labels, help and type") {
   CHECK(has_line(text, R"(jobs_total{fun="test.ping",ok="false"} 1)"));
 }
 
-TEST_CASE("OpenMetrics describes a counter without its suffix, and ends with EOF") {
+TEST_CASE("OpenMetrics describes a counter without its suffix, ends with EOF, and has its form of numbers") {
   Registry registry;
   registry.counters({"jobs_total", "Jobs."}).with({}).add();
   const std::string text = registry.text(Format::openmetrics);
   CHECK(text.starts_with("# HELP jobs Jobs.\n# TYPE jobs counter\njobs_total 1\n"));
   CHECK(text.ends_with("\n# EOF\n"));
   CHECK(registry.text(Format::text).find("EOF") == std::string::npos);
+  CHECK(number_text(0.0001) == "0.0001");
+  CHECK(number_text(1795680000) == "1795680000");
+  CHECK(number_text(-1.0 / 0.0) == "-Inf");
 }
 
 TEST_CASE("quotes, backslashes and line ends of a label are escaped") {
@@ -81,13 +84,6 @@ TEST_CASE("gauges beyond the limit are not shown, and an erased gauge makes room
   beats.erase({"a"});
   beats.with({"b"}).set(3);
   CHECK(has_line(registry.text(Format::text), R"(beat{minion="b"} 3)"));
-}
-
-TEST_CASE("numbers have the form of OpenMetrics") {
-  CHECK(number_text(0) == "0");
-  CHECK(number_text(0.0001) == "0.0001");
-  CHECK(number_text(1795680000) == "1795680000");
-  CHECK(number_text(-1.0 / 0.0) == "-Inf");
 }
 
 TEST_CASE("metrics of the process have plausible values") {

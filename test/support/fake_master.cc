@@ -10,17 +10,8 @@ namespace {
 using master::Publication;
 
 std::string name_of(Publication::What what) {
-  switch (what) {
-    case Publication::What::call:
-      return "call";
-    case Publication::What::ping:
-      return "ping";
-    case Publication::What::has_function:
-      return "has_function";
-    case Publication::What::find_job:
-      return "find_job";
-  }
-  return {};
+  constexpr const char* kNames[] = {"call", "ping", "has_function", "find_job"};
+  return kNames[static_cast<int>(what)];
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -95,6 +86,8 @@ Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication
   for (const std::string& minion : reached) {
     if (publication.what == at_once_to && already.size() < at_once.size()) {
       already.push_back(returned(minion, at_once[already.size()]));
+    } else if (std::find(silent.begin(), silent.end(), minion) != silent.end()) {
+      continue;
     } else if (on_minion) {
       on_minion(minion, publication, *jid, returns);
     } else {

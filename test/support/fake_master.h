@@ -32,6 +32,7 @@ class FakeMaster final : public master::Master {
   std::vector<std::string>
       below_syndic;               ///< The ids of minions below a syndic. A job reports them as missing.
   std::vector<std::string> gone;  ///< The ids of minions that answer a ping but not a call.
+  std::vector<std::string> silent;
   /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
   std::vector<std::string> at_once;
   What at_once_to = What::call;  ///< The kind of publication whose result has the returns in `at_once`.

@@ -50,6 +50,27 @@ class Recorded {
     return minions;
   }
 
+  master::Job publish(const Publication& publication = {},
+                      FakeMaster::Returns returns = std::make_shared<master::Returns>()) const {
+    const Admitted admitted(*fake, kPing);
+    const auto job = master->publish(admitted.permit(), publication, std::move(returns));
+    REQUIRE(job);
+    return *job;
+  }
+
+  master::Job publish_async() const {
+    const Admitted admitted(*fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+    const auto job = master->publish_async(admitted.permit());
+    REQUIRE(job);
+    return *job;
+  }
+
+  /// Makes minions silent, and keeps the addressees of their returns.
+  void keep_returns(std::vector<std::weak_ptr<master::Addressee>>& kept) const {
+    fake->on_minion = [&kept](const std::string&, const Publication&, const std::string&,
+                              const FakeMaster::Returns& returns) { kept.push_back(returns); };
+  }
+
   void flush() const {
     REQUIRE(recorder->flush(std::chrono::steady_clock::now() + std::chrono::seconds(30)));
   }
@@ -69,20 +90,21 @@ class Recorded {
 
 using Strings = std::vector<std::string>;
 
+struct WithRecorder {
+  const Recorded recorded;
+};
+
 }  // namespace
 
-TEST_CASE("a published job is recorded with its load and returns, and delivered") {
-  const Recorded recorded;
-  const Admitted admitted(*recorded.fake, kPing);
+TEST_CASE_FIXTURE(WithRecorder, "a published job is recorded with its load and returns, and delivered") {
   const auto returns = std::make_shared<master::Returns>();
-  const auto job = recorded.master->publish(admitted.permit(), {}, returns);
-  REQUIRE(job);
-  for (const std::string& minion : job->minions) {
+  const master::Job job = recorded.publish({}, returns);
+  for (const std::string& minion : job.minions) {
     const auto delivery = returns->take(SteadyTime::max());
     REQUIRE(delivery);
     CHECK(std::get<master::Return>(*delivery).minion == minion);
   }
-  const auto load = recorded.load_of(job->jid);
+  const auto load = recorded.load_of(job.jid);
   REQUIRE(load);
   CHECK(load->fun.text() == R"("test.ping")");
   CHECK(load->arg.text() == R"([1, {"a": 2, "__kwarg__": true}])");
@@ -91,69 +113,47 @@ TEST_CASE("a published job is recorded with its load and returns, and delivered"
   CHECK(load->user == "saltdev");
   CHECK(load->metadata->text() == R"({"ticket": 5})");
   CHECK(load->minions == Strings{"ms-0", "ms-1", "ms-2"});
-  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
+  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("returns that come with the job are recorded and delivered") {
-  const Recorded recorded;
+TEST_CASE_FIXTURE(WithRecorder, "returns that come with the job are recorded and delivered") {
   recorded.fake->at_once = {"1", "2"};
-  const Admitted admitted(*recorded.fake, kPing);
   const auto returns = std::make_shared<master::Returns>();
-  const auto job = recorded.master->publish(admitted.permit(), {}, returns);
-  REQUIRE(job);
-  CHECK(job->returned.empty());
+  const master::Job job = recorded.publish({}, returns);
+  CHECK(job.returned.empty());
   for (const char* minion : {"ms-2", "ms-0", "ms-1"}) {
     const auto delivery = returns->take(SteadyTime::max());
     REQUIRE(delivery);
     CHECK(std::get<master::Return>(*delivery).minion == minion);
   }
-  CHECK(recorded.returned_to(job->jid).size() == 3);
+  CHECK(recorded.returned_to(job.jid).size() == 3);
 }
 
-TEST_CASE("returns after the end of the wait are recorded") {
-  const Recorded recorded;
-  FakeMaster::Returns late;
+TEST_CASE_FIXTURE(WithRecorder, "returns after the end of the wait are recorded") {
   std::weak_ptr<master::Addressee> kept;
   recorded.fake->on_minion = [&](const std::string& minion, const Publication&, const std::string&,
                                  const FakeMaster::Returns& returns) {
     if (minion != "ms-2") return returns->put(returned(minion));
     kept = returns;
   };
-  const Admitted admitted(*recorded.fake, kPing);
-  auto returns = std::make_shared<master::Returns>();
-  const auto job = recorded.master->publish(admitted.permit(), {}, std::exchange(returns, nullptr));
-  REQUIRE(job);
-  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1"});
-  late = kept.lock();
-  REQUIRE(late);
-  late->put(returned("ms-2", "7"));
-  late = nullptr;
-  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
+  const master::Job job = recorded.publish();
+  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1"});
+  kept.lock()->put(returned("ms-2", "7"));
+  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("a step of a batch is recorded with its minions") {
-  const Recorded recorded;
-  const Admitted admitted(*recorded.fake, R"("client": "local_batch", "tgt": "*", "fun": "test.ping")");
-  const auto returns = std::make_shared<master::Returns>();
-  const auto job = recorded.master->publish(admitted.permit(), {What::call, Strings{"ms-1"}, {}}, returns);
-  REQUIRE(job);
-  const auto load = recorded.load_of(job->jid);
+TEST_CASE_FIXTURE(WithRecorder, "a step of a batch is recorded with its minions") {
+  const master::Job job = recorded.publish({What::call, Strings{"ms-1"}, {}});
+  const auto load = recorded.load_of(job.jid);
   CHECK(load->tgt.text() == R"(["ms-1"])");
   CHECK(load->tgt_type == "list");
 }
 
-TEST_CASE("questions about minions and jobs are not recorded") {
-  const Recorded recorded;
-  const Admitted admitted(*recorded.fake, kPing);
-  const auto returns = std::make_shared<master::Returns>();
-  const auto ping = recorded.master->publish(admitted.permit(), {What::ping, {}, {}}, returns);
-  REQUIRE(ping);
-  const auto load = recorded.load_of(ping->jid);
-  CHECK_FALSE(load);
+TEST_CASE_FIXTURE(WithRecorder, "questions about minions and jobs are not recorded") {
+  CHECK_FALSE(recorded.load_of(recorded.publish({What::ping, {}, {}}).jid));
 }
 
-TEST_CASE("a job that was not published, or matched no minion, is not recorded") {
-  const Recorded recorded;
+TEST_CASE_FIXTURE(WithRecorder, "a job that was not published, or matched no minion, is not recorded") {
   recorded.fake->on_start = [](const std::string&) -> std::optional<Error> {
     return Error{ErrorKind::unavailable, "gone"};
   };
@@ -162,9 +162,8 @@ TEST_CASE("a job that was not published, or matched no minion, is not recorded")
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "gone");
   recorded.fake->minions.clear();
-  const auto nobody = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
-  REQUIRE(nobody);
-  CHECK(nobody->jid.empty());
+  const master::Job nobody = recorded.publish();
+  CHECK(nobody.jid.empty());
   recorded.flush();
   int jobs = 0;
   const auto count = [&](const returner::Load&) { return ++jobs > 0; };
@@ -172,8 +171,7 @@ TEST_CASE("a job that was not published, or matched no minion, is not recorded")
   CHECK(jobs == 0);
 }
 
-TEST_CASE("the minions that a syndic names are expected, the syndic is not") {
-  const Recorded recorded;
+TEST_CASE_FIXTURE(WithRecorder, "the minions that a syndic names are expected, the syndic is not") {
   std::weak_ptr<master::Addressee> kept;
   recorded.fake->minions = {"syndic"};
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
@@ -182,16 +180,14 @@ TEST_CASE("the minions that a syndic names are expected, the syndic is not") {
     returns->put(master::MoreMinions{{"below-0", "below-1"}, {"syndic"}});
     returns->put(returned("below-0"));
   };
-  const Admitted admitted(*recorded.fake, kPing);
-  const auto job = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
-  REQUIRE(job);
-  const auto load = recorded.load_of(job->jid);
+  const master::Job job = recorded.publish();
+  const auto load = recorded.load_of(job.jid);
   Strings minions = load->minions;
   std::sort(minions.begin(), minions.end());
   CHECK(minions == Strings{"below-0", "below-1", "syndic"});
-  CHECK(recorded.returned_to(job->jid) == Strings{"below-0"});
+  CHECK(recorded.returned_to(job.jid) == Strings{"below-0"});
   kept.lock()->put(returned("below-1"));
-  CHECK(recorded.returned_to(job->jid) == Strings{"below-0", "below-1"});
+  CHECK(recorded.returned_to(job.jid) == Strings{"below-0", "below-1"});
 }
 
 TEST_CASE("beyond the limit the oldest unfinished job is dropped") {
@@ -199,12 +195,10 @@ TEST_CASE("beyond the limit the oldest unfinished job is dropped") {
     const Recorded recorded(2);
     std::vector<std::weak_ptr<master::Addressee>> kept;
     recorded.fake->minions = {"ms-0"};
-    recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
-                                   const FakeMaster::Returns& returns) { kept.push_back(returns); };
-    const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
-    for (int i = 0; i < 2; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+    recorded.keep_returns(kept);
+    for (int i = 0; i < 2; ++i) recorded.publish_async();
     if (finishes) kept.at(1).lock()->put(returned("ms-0"));
-    REQUIRE(recorded.master->publish_async(admitted.permit()));
+    recorded.publish_async();
     CHECK(kept.at(0).expired() != finishes);
     CHECK(kept.at(1).expired() == finishes);
     CHECK_FALSE(kept.at(2).expired());
@@ -214,19 +208,16 @@ TEST_CASE("beyond the limit the oldest unfinished job is dropped") {
 TEST_CASE("a job is recorded further after a loss of the event bus") {
   const Recorded recorded(1000);
   std::vector<std::weak_ptr<master::Addressee>> kept;
-  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
-                                 const FakeMaster::Returns& returns) { kept.push_back(returns); };
+  recorded.keep_returns(kept);
   recorded.fake->minions = {"ms-0", "ms-1"};
-  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
-  const auto job = recorded.master->publish_async(admitted.permit());
-  REQUIRE(job);
+  const master::Job job = recorded.publish_async();
   kept.at(0).lock()->put(returned("ms-0"));
   kept.at(0).lock()->put(Error{ErrorKind::unavailable, "the bus is lost"});
-  for (int i = 0; i < 100; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+  for (int i = 0; i < 100; ++i) recorded.publish_async();
   const auto mailbox = kept.at(0).lock();
   REQUIRE(mailbox);
   mailbox->put(returned("ms-1"));
-  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1"});
+  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1"});
 }
 
 TEST_CASE("a flush waits for a full queue") {
@@ -255,13 +246,10 @@ TEST_CASE("a full queue drops calls, and accepts later calls") {
                                 const FakeMaster::Returns& returns) {
     returns->put(returned(minion, '"' + std::string(1000, 'x') + '"'));
   };
-  const Admitted admitted(*recorded.fake, kPing);
-  const auto large = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
-  REQUIRE(large);
-  CHECK(recorded.load_of(large->jid));
-  CHECK(recorded.returned_to(large->jid).empty());
+  const master::Job large = recorded.publish();
+  CHECK(recorded.load_of(large.jid));
+  CHECK(recorded.returned_to(large.jid).empty());
   recorded.fake->on_minion = nullptr;
-  const auto small = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
-  REQUIRE(small);
-  CHECK(recorded.returned_to(small->jid) == Strings{"ms-0"});
+  const master::Job small = recorded.publish();
+  CHECK(recorded.returned_to(small.jid) == Strings{"ms-0"});
 }
