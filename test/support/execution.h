@@ -64,4 +64,10 @@ class Execution {
   embedded::Minion minion_;
 };
 
+inline void check(const master::Return& outcome, std::string_view ret, int retcode) {
+  CHECK(outcome.ret.text() == ret);
+  CHECK(outcome.retcode == retcode);
+  CHECK(outcome.success == (retcode == 0));
+}
+
 }  // namespace rest_fcgi::test

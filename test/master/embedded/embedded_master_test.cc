@@ -29,10 +29,66 @@ void check(const Error& error, ErrorKind kind, std::string_view user = "") {
   CHECK(error.eauth == (user.empty() ? "" : "sharedsecret"));
 }
 
+constexpr const char* kInterruptedText = "\"Job interrupted: the engine shut down before it ended.\"";
+
+SteadyTime now() {
+  return std::chrono::steady_clock::now();
+}
+
+embedded::Options with_pillars() {
+  embedded::Options options;
+  options.minions = {{"ms-0", Json::empty_object(), Json::trusted(R"({"secret": "abc"})")},
+                     {"ms-1", Json::empty_object(), Json::trusted(R"({"secret": "abd"})")},
+                     {"ms-2", Json::empty_object(), Json::empty_object()}};
+  options.nodegroups = {
+      {"holders", {"I@secret:*"}}, {"outer", {"N@holders", "or", "ms-2"}}, {"plain", {"ms-1"}}};
+  return options;
+}
+
+std::string local(std::string_view tgt, std::string_view type = "compound") {
+  return format(R"("client": "local", "fun": "test.ping", "tgt": "{}", "tgt_type": "{}")", tgt, type);
+}
+
+/// Publishes a job and returns the ids of the minions in its target. Returns "refused" if the user may not
+/// run the job.
+std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_view members) {
+  const auto permit = engine.master->admit(engine.chunk(members, user), EmbeddedEngine::soon());
+  if (!permit) {
+    CHECK(permit.error().kind == ErrorKind::authorization);
+    return "refused";
+  }
+  const auto job = engine.master->publish(*permit, {}, std::make_shared<master::Returns>());
+  REQUIRE(job);
+  std::string ids;
+  for (const std::string& id : job->minions) ids += id + " ";
+  return ids;
+}
+
+struct Looks {
+  const char* type;
+  const char* matches;
+  const char* does_not;
+};
+constexpr Looks kLooks[] = {
+    {"pillar", "secret:a*", "secret:x*"},
+    {"pillar_pcre", "secret:ab[cd]", "secret:x.*"},
+    {"pillar_exact", "secret:abc", "secret:x"},
+    {"compound", "I@secret:a*", "I@secret:x*"},
+    {"compound", "J|@secret|ab.", "J@secret:x"},
+    {"compound", "ms-0 and I@secret:abc", "ms-0 and I@secret:x"},
+    {"compound", "* or I@secret:a*", "* or I@secret:x*"},
+    {"compound", "not I@secret:x", "not I@secret:abc"},
+    {"compound", "N@holders", "N@outer"},
+    {"nodegroup", "outer", "holders"},
+};
+
+struct WithEngine {
+  EmbeddedEngine engine;
+};
+
 }  // namespace
 
-TEST_CASE("a call runs on the minions that its target matched at admission") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "a call runs on the minions that its target matched at admission") {
   lowstate::Chunk chunk = engine.chunk(R"("client": "local", "tgt": "ms-[01]", "fun": "test.ping")", "ann");
   const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
   REQUIRE(permit);
@@ -78,8 +134,7 @@ TEST_CASE("a rule allows its functions for every client, and only targets that m
     check(engine.refusal(ping(tgt), "ann"), ErrorKind::authorization, "ann");
 }
 
-TEST_CASE("rules see the values that a runner gets for texts of a call") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "rules see the values that a runner gets for texts of a call") {
   const auto arg = [](const char* text) {
     return R"("client": "runner", "fun": "test.arg", "arg": [")" + std::string(text) + "\"]";
   };
@@ -116,8 +171,7 @@ TEST_CASE("an authorized caller gets the error of a wrong target or runner, but 
   CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 
-TEST_CASE("a call that matches no minion is a job without jid and minions") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "a call that matches no minion is a job without jid and minions") {
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());
   CHECK(job.minions.empty());
@@ -128,8 +182,7 @@ TEST_CASE("a call that matches no minion is a job without jid and minions") {
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
 }
 
-TEST_CASE("returns of quick functions come with the job, in the order of its minions") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "returns of quick functions come with the job, in the order of its minions") {
   const auto returns = std::make_shared<master::Returns>();
   for (const char* function : {"test.ping", "test.sleep"}) {
     const auto job = engine.master->publish(
@@ -145,8 +198,7 @@ TEST_CASE("returns of quick functions come with the job, in the order of its min
   }
 }
 
-TEST_CASE("returns of quick functions beyond one MiB are delivered one by one") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "returns of quick functions beyond one MiB are delivered one by one") {
   const auto returns = std::make_shared<master::Returns>();
   const auto job = engine.master->publish(
       engine.permit(format(R"("client": "local", "tgt": "*", "fun": "test.echo", "arg": ["{}"])",
@@ -212,8 +264,7 @@ TEST_CASE("a ping returns true and is not saved, has_function returns whether mi
             publication) == R"({"ms-0": false})");
 }
 
-TEST_CASE("a find_job publication describes the job on the minions where it runs") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "a find_job publication describes the job on the minions where it runs") {
   auto returns = std::make_shared<master::Returns>();
   const auto job = engine.master->publish(
       engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns);
@@ -230,8 +281,7 @@ TEST_CASE("a find_job publication describes the job on the minions where it runs
                     {What::find_job, {}, "20260101000000000000"}) == R"({"ms-1": {}})");
 }
 
-TEST_CASE("a caller's own jid is used once, and is refused if it is of the future") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "a caller's own jid is used once, and is refused if it is of the future") {
   const auto members = [](const char* jid) {
     return format(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "{}")", jid);
   };
@@ -259,8 +309,7 @@ TEST_CASE("a job with more calls than workers and queue can take is refused") {
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
 }
 
-TEST_CASE("sessions keep the contract, and survive a reload") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(WithEngine, "sessions keep the contract, and survive a reload") {
   const auth::Credentials good = engine.chunk(kPingAll).credentials;
   const auth::Credentials bad = engine.chunk(kPingAll, "fred", "wrong").credentials;
   test::keeps_session_contract(*engine.master, good, bad,
@@ -272,16 +321,6 @@ TEST_CASE("sessions keep the contract, and survive a reload") {
   CHECK(session->perms.text() == R"([".*", {"@runner": [".*"]}, {"@wheel": [".*"]}])");
   CHECK(engine.reloaded()->session(session->token, EmbeddedEngine::soon()));
 }
-
-namespace {
-
-constexpr const char* kInterruptedText = "\"Job interrupted: the engine shut down before it ended.\"";
-
-SteadyTime now() {
-  return std::chrono::steady_clock::now();
-}
-
-}  // namespace
 
 TEST_CASE("a shutdown waits for running and waiting calls") {
   embedded::Options options;
@@ -334,4 +373,43 @@ TEST_CASE("a caller gets the interrupted return of a shutdown") {
   REQUIRE(*runner_ret);
   CHECK((**runner_ret).ret.text() == kInterruptedText);
   CHECK(holds((**runner_ret).data.text(), "\"success\": false"));
+}
+
+TEST_CASE("without a rule for pillar, targets that look into pillar are refused, whether they match or not") {
+  EmbeddedEngine engine(with_pillars());
+  for (const Looks& looks : kLooks) {
+    CAPTURE(looks.matches);
+    CHECK(reached(engine, "hal", local(looks.matches, looks.type)) == "refused");
+    CHECK(reached(engine, "hal", local(looks.does_not, looks.type)) == "refused");
+    CHECK(reached(engine, "fred", local(looks.matches, looks.type)) != "refused");
+  }
+  CHECK(reached(engine, "hal", local("*")) == "ms-0 ms-1 ms-2 ");
+  CHECK(reached(engine, "hal", local("plain", "nodegroup")) == "ms-1 ");
+}
+
+TEST_CASE("with a rule for pillar on some minions, targets look into the pillar of these only") {
+  EmbeddedEngine engine(with_pillars());
+  CHECK(reached(engine, "gus", local("secret:ab*", "pillar")) == "ms-0 ");
+  CHECK(reached(engine, "gus", local("I@secret:ab* or ms-2")) == "ms-0 ms-2 ");
+  CHECK(reached(engine, "gus", local("not I@secret:abc")).empty());
+  CHECK(reached(engine, "gus", local("not I@secret:x")) == "ms-0 ");
+  CHECK(reached(engine, "gus", local("N@holders")) == "ms-0 ");
+  CHECK(reached(engine, "gus", local("ms-1 and I@secret:abd")) == "refused");
+  CHECK(reached(engine, "gus", local("ms-1 and I@secret:x")) == "refused");
+  CHECK(reached(engine, "fred", local("secret:ab*", "pillar")) == "ms-0 ms-1 ");
+}
+
+TEST_CASE("the same rules apply to a runner's target") {
+  EmbeddedEngine engine(with_pillars());
+  for (const Looks& looks : kLooks) {
+    CAPTURE(looks.matches);
+    for (const char* tgt : {looks.matches, looks.does_not}) {
+      const std::string members =
+          format(R"("client": "runner", "fun": "manage.up", "kwarg": {{"tgt": "{}", "tgt_type": "{}"}})", tgt,
+                 looks.type);
+      CHECK(engine.refusal(members, "hal").kind == ErrorKind::authorization);
+      CHECK(engine.admits(members));
+    }
+  }
+  CHECK(engine.admits(R"("client": "runner", "fun": "manage.up", "arg": ["ms-*"])", "hal"));
 }

@@ -49,8 +49,7 @@ TEST_CASE("minions are sorted by id") {
 TEST_CASE("an empty, long or path-like id is a configuration error") {
   for (const std::string& id : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
                                 std::string("a\0b", 3), std::string(256, 'x')}) {
-    CAPTURE(id);
-    CHECK(holds(error_of({{.id = id}}), "minion id"));
+    CHECK_MESSAGE(holds(error_of({{.id = id}}), "minion id"), id);
   }
   CHECK(Minions::make({{.id = std::string(255, 'x')}}));
 }

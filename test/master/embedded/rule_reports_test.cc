@@ -73,39 +73,37 @@ Rule rule(std::string scope, const std::vector<std::string>& functions) {
 
 }  // namespace
 
-TEST_CASE("explain names the rule that allows a call, or the minions that its target does not match") {
-  Fixture fixture;
-  CHECK(fixture.explain("alice", "test.ping", "*") ==
+TEST_CASE_FIXTURE(
+    Fixture, "explain names the rule that allows a call, or the minions that its target does not match") {
+  CHECK(explain("alice", "test.ping", "*") ==
         "auto: may alice run test.ping on *?\n  master:4: alice: test.*: allows it\n  allowed\n");
-  CHECK(fixture.explain("alice", "disk.usage", "web1 or web2") ==
+  CHECK(explain("alice", "disk.usage", "web1 or web2") ==
         "auto: may alice run disk.usage on web1 or web2?\n  master:7: alice: web*: disk.*: allows it\n"
         "  allowed\n");
-  CHECK(fixture.explain("eve", "test.ping", "*") ==
+  CHECK(explain("eve", "test.ping", "*") ==
         "auto: may eve run test.ping on *?\n  master:16: *: test.ping: allows it\n  allowed\n");
-  CHECK(fixture.explain("alice", "sys.doc", "*") ==
+  CHECK(explain("alice", "sys.doc", "*") ==
         "auto: may alice run sys.doc on *?\n"
         "  master:6: alice: web*: sys.doc: does not allow it: '*' also matches db1\n  refused\n");
-  CHECK(holds(fixture.explain("alice", "sys.doc", "nosuch"), "no minion matches 'nosuch'\n  refused\n"));
+  CHECK(holds(explain("alice", "sys.doc", "nosuch"), "no minion matches 'nosuch'\n  refused\n"));
 }
 
-TEST_CASE("explain says that a rule allows certain arguments only, or that no rule names the function") {
-  Fixture fixture;
-  CHECK(holds(fixture.explain("alice", "cmd.run", "*"),
-              "master:8: alice: cmd.run: allows it only with certain"));
-  CHECK(holds(fixture.explain("alice", "key.list", "@wheel"),
+TEST_CASE_FIXTURE(
+    Fixture, "explain says that a rule allows certain arguments only, or that no rule names the function") {
+  CHECK(holds(explain("alice", "cmd.run", "*"), "master:8: alice: cmd.run: allows it only with certain"));
+  CHECK(holds(explain("alice", "key.list", "@wheel"),
               "master:12: alice: @wheel: key.list: allows it only with"));
   const std::string none = "  no rule for this user names the function\n  refused\n";
-  CHECK(fixture.explain("alice", "grains.items", "*").ends_with(none));
-  CHECK(fixture.explain("eve", "test.echo", "*").ends_with(none));
-  CHECK(fixture.explain("alice", "key.accept", "@wheel").ends_with(none));
+  CHECK(explain("alice", "grains.items", "*").ends_with(none));
+  CHECK(explain("eve", "test.echo", "*").ends_with(none));
+  CHECK(explain("alice", "key.accept", "@wheel").ends_with(none));
 }
 
-TEST_CASE("explain takes @runner and @wheel as targets") {
-  Fixture fixture;
-  const std::string text = fixture.explain("alice", "jobs.list_jobs", "@runner");
+TEST_CASE_FIXTURE(Fixture, "explain takes @runner and @wheel as targets") {
+  const std::string text = explain("alice", "jobs.list_jobs", "@runner");
   CHECK(holds(text, "  master:9: alice: @runner: allows it\n"));
   CHECK(holds(text, "  master:11: alice: @jobs: list_jobs: allows it\n"));
-  CHECK(holds(fixture.explain("alice", "jobs.list_jobs", "@jobs"), "found '@jobs'"));
+  CHECK(holds(explain("alice", "jobs.list_jobs", "@jobs"), "found '@jobs'"));
 }
 
 TEST_CASE("explain uses groups of the system for pam only") {
@@ -130,14 +128,13 @@ TEST_CASE("explain refuses a call through a back end that is off") {
   CHECK(fixture.explain("alice", "test.ping", "*") == "external_auth has no back end: no user can log in\n");
 }
 
-TEST_CASE("explain names a wrong target, with its place in a rule") {
-  Fixture fixture;
-  CHECK(holds(fixture.explain("alice", "test.ping", "web1 and"), "found the end"));
-  fixture.auth.external_auth[0].principals[0].rules.push_back(rule("web* and (", {fun("x.y", 31)}, 30));
-  const std::string message = fixture.explain("alice", "test.ping", "*");
+TEST_CASE_FIXTURE(Fixture, "explain names a wrong target, with its place in a rule") {
+  CHECK(holds(explain("alice", "test.ping", "web1 and"), "found the end"));
+  auth.external_auth[0].principals[0].rules.push_back(rule("web* and (", {fun("x.y", 31)}, 30));
+  const std::string message = explain("alice", "test.ping", "*");
   CHECK(message.starts_with("master:30: external_auth: auto: alice: "));
-  fixture.auth.external_auth[0].principals[0].rules.back() = rule("", {fun("(", 40)}, 40);
-  CHECK(fixture.explain("alice", "test.ping", "*").starts_with("master:40: external_auth: auto: alice: "));
+  auth.external_auth[0].principals[0].rules.back() = rule("", {fun("(", 40)}, 40);
+  CHECK(explain("alice", "test.ping", "*").starts_with("master:40: external_auth: auto: alice: "));
 }
 
 TEST_CASE("functions of rules that match no function are reported with the existing names") {

@@ -10,8 +10,7 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
-#include "failing_cache.h"
-#include "load.h"
+#include "job_fixture.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 

@@ -11,7 +11,6 @@
 #include "../../../support/execution.h"
 #include "../../../support/holds.h"
 #include "../../../support/temp_dir.h"
-#include "outcome.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -46,6 +45,10 @@ std::string without_pid(const master::Return& outcome) {
   return text;
 }
 
+struct WithCmd {
+  Cmd cmd;
+};
+
 TEST_CASE("a shell runs the command only with python_shell, and a command may be a list of words") {
   Cmd cmd;
   check(cmd.run("cmd.run", R"(["echo $HOME; echo * | cat"])"), R"("$HOME; echo * | cat")", 0);
@@ -73,9 +76,8 @@ TEST_CASE("cmd.run_all returns both outputs and the return code, and options red
   check(cmd.run("cmd.run_stdout", args, R"({"python_shell": true, "hide_output": true})"), R"("")", 7);
 }
 
-TEST_CASE("options say which results count as a success") {
-  Cmd cmd;
-  const auto exits = [&cmd](std::string_view option) {
+TEST_CASE_FIXTURE(WithCmd, "options say which results count as a success") {
+  const auto exits = [this](std::string_view option) {
     return cmd.run("cmd.retcode", R"(["echo all fine; echo oh >&2; exit 7"])",
                    format(R"({{"python_shell": true, {}}})", option));
   };
@@ -110,8 +112,7 @@ TEST_CASE("a command that exceeds its timeout returns Salt's text, and a stop re
   CHECK_FALSE(outcome.success);
 }
 
-TEST_CASE("a program that cannot start is Salt's error") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "a program that cannot start is Salt's error") {
   cmd.returns(
       R"(["nosuch a"])", R"({"cwd": "/"})",
       R"("ERROR: Unable to run command '['nosuch', 'a']', reason: [Errno 2] No such file or directory: 'nosuch'")",
@@ -125,8 +126,7 @@ TEST_CASE("a program that cannot start is Salt's error") {
         R"("The minion function caused an exception: ValueError: embedded null byte")", 1);
 }
 
-TEST_CASE("a command runs in cwd, or in the home folder") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "a command runs in cwd, or in the home folder") {
   const test::TempDir dir;
   check(cmd.run("cmd.run", R"(["pwd", "/usr"])"), R"("/usr")", 0);
   for (const std::string_view cwd : {"/nosuch", "usr"}) {
@@ -141,20 +141,18 @@ TEST_CASE("a command runs in cwd, or in the home folder") {
   check(cmd.run("cmd.run", R"(["pwd"])"), R"("/")", 0);
 }
 
-TEST_CASE("stdin is the standard input, with \\n for line feeds") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "stdin is the standard input, with \\n for line feeds") {
   cmd.returns(R"(["cat"])", "{}", R"("")");
   cmd.returns(R"(["cat"])", R"({"stdin": "a\\nb"})", R"("a\nb")");
   cmd.returns(R"(["cat"])", R"({"stdin": "a\\nb", "stdin_raw_newlines": true})", R"("a\\nb")");
   cmd.returns(R"(["cat"])", R"({"stdin": 5})", R"("5")");
 }
 
-TEST_CASE("a command inherits the environment, with the C locale and the given variables") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "a command inherits the environment, with the C locale and the given variables") {
   ::setenv("REST_FCGI_TEST", "1", 1);
   ::setenv("LC_TIME", "de_DE", 1);
   ::setenv("NOTIFY_SOCKET", "/run/x", 1);
-  const auto shows = [&cmd](std::string_view options) {
+  const auto shows = [this](std::string_view options) {
     return cmd.ret("cmd.run", R"(["echo $REST_FCGI_TEST,$A,$LC_TIME,$LANGUAGE,$NOTIFY_SOCKET"])",
                    format(R"({{"python_shell": true, {}}})", options));
   };
@@ -173,8 +171,7 @@ TEST_CASE("a command inherits the environment, with the C locale and the given v
   for (const char* name : {"REST_FCGI_TEST", "LC_TIME", "NOTIFY_SOCKET"}) ::unsetenv(name);
 }
 
-TEST_CASE("umask is octal and not zero, and shell names another shell") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "umask is octal and not zero, and shell names another shell") {
   cmd.returns(R"(["umask"])", R"({"python_shell": true})", R"("0022")");
   cmd.returns(R"(["umask"])", R"({"python_shell": true, "umask": "077"})", R"("0077")");
   cmd.returns(R"(["umask"])", R"({"python_shell": true, "umask": 27})", R"("0027")");
@@ -186,8 +183,7 @@ TEST_CASE("umask is octal and not zero, and shell names another shell") {
   CHECK(cmd.complaint(R"({"shell": "/nosuch"})") == "ERROR: The shell /nosuch is not available");
 }
 
-TEST_CASE("arguments that are not supported are refused with a reason") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "arguments that are not supported are refused with a reason") {
   for (const std::string_view name : {"template", "use_vt", "bg", "log_callback", "password", "encoded_cmd",
                                       "pillarenv", "output_encoding"}) {
     const std::string error = cmd.complaint(format(R"({{"{}": "x"}})", name));
@@ -201,16 +197,14 @@ TEST_CASE("arguments that are not supported are refused with a reason") {
       R"("a")");
 }
 
-TEST_CASE("output beyond the limit is cut with a note") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "output beyond the limit is cut with a note") {
   const std::string text =
       cmd.ret("cmd.run", R"(["head -c 9000000 /dev/zero | tr '\\0' x"])", R"({"python_shell": true})");
   CHECK(text.size() < 8'389'000);
   CHECK(text.ends_with(R"(xx\n[Output truncated: it has more than 8388608 bytes.]")"));
 }
 
-TEST_CASE("with runas a command has the user's groups, home and login variables") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "with runas a command has the user's groups, home and login variables") {
   CHECK(cmd.complaint(R"({"runas": "nosuch-user"})") == "ERROR: User 'nosuch-user' is not available");
   CHECK(cmd.complaint(R"({"group": "nosuch-group"})") == "ERROR: Group 'nosuch-group' is not available");
   if (::geteuid() != 0) {
@@ -226,8 +220,7 @@ TEST_CASE("with runas a command has the user's groups, home and login variables"
               R"("root daemon")");
 }
 
-TEST_CASE("cmd.exec_code runs code from a temporary file") {
-  Cmd cmd;
+TEST_CASE_FIXTURE(WithCmd, "cmd.exec_code runs code from a temporary file") {
   const std::string code = R"-("import sys; print(sys.argv[1:], open(sys.argv[0]).name); sys.exit(4)")-";
   const master::Return outcome = cmd.run("cmd.exec_code", format(R"(["/usr/bin/python3", {}])", code),
                                          R"({"args": ["a b", 1], "cwd": "/"})");

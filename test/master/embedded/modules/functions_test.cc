@@ -9,9 +9,7 @@
 
 #include "../../../support/execution.h"
 #include "../../../support/holds.h"
-#include "master/embedded/host/grains.h"
 #include "master/embedded/modules/loader.h"
-#include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -25,6 +23,10 @@ void check(const master::Return& outcome, std::string_view ret, int retcode, boo
   CHECK(outcome.success == success);
   CHECK(outcome.out == out);
 }
+
+struct WithMinion {
+  test::Execution minion;
+};
 
 TEST_CASE("a return code other than 0, and an object whose result or success is false, are failures") {
   test::Execution minion;
@@ -57,8 +59,7 @@ TEST_CASE("a return has its function's outputter") {
   check(minion.run("grains.get", R"(["os"])"), R"("Debian")", 0, true, "");
 }
 
-TEST_CASE("functions that sleep or run a program are not quick") {
-  const test::Execution minion;
+TEST_CASE_FIXTURE(WithMinion, "functions that sleep or run a program are not quick") {
   for (const auto& [name, is_quick] : {std::pair("test.sleep", false),
                                        {"test.rand_sleep", false},
                                        {"sys.doc", false},
@@ -91,8 +92,7 @@ TEST_CASE(
         R"({"args": [], "kwargs": {"a": 3, "b": 4}})");
 }
 
-TEST_CASE("functions with **kwargs get their job, and a caller cannot forge __pub_user") {
-  test::Execution minion;
+TEST_CASE_FIXTURE(WithMinion, "functions with **kwargs get their job, and a caller cannot forge __pub_user") {
   CHECK(
       minion.ret("test.arg", R"(["a"])", R"({"b": {"c": [1]}})") ==
       R"({"args": ["a"], "kwargs": {"b": {"c": [1]}, "__pub_fun": "test.arg", "__pub_arg": ["a", {"b": {"c": [1]}}], )" +
@@ -167,8 +167,7 @@ TEST_CASE("sys.doc returns the documentation of functions, of modules or of all 
   CHECK(holds(minion.ret("sys.doc"), "\"sys.doc\": "));
 }
 
-TEST_CASE("sys.argspec shows parameters") {
-  test::Execution minion;
+TEST_CASE_FIXTURE(WithMinion, "sys.argspec shows parameters") {
   CHECK(minion.ret("sys.argspec", R"(["test.arg"])") ==
         R"({"test.arg": {"args": null, "defaults": null, "varargs": true, "kwargs": true}})");
   CHECK(minion.ret("sys.argspec", R"(["file.get_h*"])") ==
@@ -200,17 +199,9 @@ TEST_CASE("test.sleep and test.rand_sleep return true, refuse a wrong time, and 
   CHECK_FALSE(outcome.success);
 }
 
-TEST_CASE("no function calls another one by name") {
-  const test::Execution minion;
+TEST_CASE_FIXTURE(WithMinion, "no function calls another one by name") {
   for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})
     CHECK(minion.modules().find(name) == nullptr);
-}
-
-TEST_CASE("the functions about versions show this program's own") {
-  test::Execution minion;
-  CHECK(minion.ret("test.version") == Json::string(kSaltVersion).text());
-  const std::string start = R"("rest_fcgi Version:\n     rest_fcgi: )" + std::string(kVersion);
-  CHECK(minion.ret("test.versions_report").starts_with(start));
 }
 
 }  // namespace
@@ -274,8 +265,7 @@ TEST_CASE("grains.item takes a default, a delimiter and sanitize, and limits rep
   CHECK(minion.run("grains.item", "[" + keys + "]", kwargs).retcode == 1);
 }
 
-TEST_CASE("functions about things that the minion lacks return Salt's empty values") {
-  test::Execution minion;
+TEST_CASE_FIXTURE(WithMinion, "functions about things that the minion lacks return Salt's empty values") {
   const std::string_view no_yaml = R"({"return_yaml": false})";
   CHECK(minion.ret("beacons.list", "[]", no_yaml) == "{}");
   CHECK(minion.ret("beacons.list") == R"("beacons: {}\n")");

@@ -13,7 +13,6 @@
 #include "../../../support/execution.h"
 #include "../../../support/holds.h"
 #include "../../../support/temp_dir.h"
-#include "outcome.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::embedded {
@@ -39,9 +38,9 @@ class Scripts {
     return *this;
   }
 
-  [[nodiscard]] test::Execution minion() const { return test::Execution(R"({"os": "Debian"})", options); }
+  [[nodiscard]] test::Execution load() const { return test::Execution(R"({"os": "Debian"})", options); }
   master::Return run(std::string_view args = "[]", std::string_view kwargs = "{}") const {
-    return minion().run("my.fun", args, kwargs);
+    return load().run("my.fun", args, kwargs);
   }
   [[nodiscard]] Error refusal() const {
     const auto modules = Modules::make(options);
@@ -54,45 +53,44 @@ class Scripts {
   ModuleOptions options;
 };
 
-TEST_CASE("a script reads its call as one JSON object, and returns the JSON that it prints") {
-  Scripts scripts;
-  check(scripts.with("my.fun", "echo '{\"a\":[1,2.50,null]}'").run(), R"({"a": [1, 2.5, null]})", 0);
-  check(scripts.with("my.fun", "printf ' \"x\" \\n'").run(), R"("x")", 0);
-  check(scripts.with("my.fun", ":").run(), "null", 0);
-  check(scripts.with("my.fun", "echo '{\"result\": false}'").run(), R"({"result": false})", 1);
-  scripts.with("my.fun", "cat");
-  check(scripts.run(R"(["a", 1, "b=[x]"])", R"({"c": {"d": null}})"),
+TEST_CASE_FIXTURE(Scripts,
+                  "a script reads its call as one JSON object, and returns the JSON that it prints") {
+  check(with("my.fun", "echo '{\"a\":[1,2.50,null]}'").run(), R"({"a": [1, 2.5, null]})", 0);
+  check(with("my.fun", "printf ' \"x\" \\n'").run(), R"("x")", 0);
+  check(with("my.fun", ":").run(), "null", 0);
+  check(with("my.fun", "echo '{\"result\": false}'").run(), R"({"result": false})", 1);
+  with("my.fun", "cat");
+  check(run(R"(["a", 1, "b=[x]"])", R"({"c": {"d": null}})"),
         R"({"id": "ms-0", "fun": "my.fun", "arg": ["a", 1], "kwarg": {"b": ["x"], "c": {"d": null}}, )"
         R"("jid": "20260101000000000001", "grains": {"os": "Debian"}, "pillar": null})",
         0);
 }
 
-TEST_CASE("a script that exits with another status, prints no JSON or too much, or takes too long fails") {
-  Scripts scripts;
-  check(scripts.with("my.fun", "echo 1; echo 'no\nluck' >&2; exit 3").run(),
+TEST_CASE_FIXTURE(
+    Scripts, "a script that exits with another status, prints no JSON or too much, or takes too long fails") {
+  check(with("my.fun", "echo 1; echo 'no\nluck' >&2; exit 3").run(),
         R"("The script my.fun ended with exit status 3: no\nluck")", 3);
-  check(scripts.with("my.fun", "exit 255").run(), R"("The script my.fun ended with exit status 255.")", 255);
-  check(scripts.with("my.fun", "kill -9 $$").run(), R"("The script my.fun was ended by signal 9.")", -9);
-  const master::Return much = scripts.with("my.fun", "seq 10000 >&2; exit 1").run();
+  check(with("my.fun", "exit 255").run(), R"("The script my.fun ended with exit status 255.")", 255);
+  check(with("my.fun", "kill -9 $$").run(), R"("The script my.fun was ended by signal 9.")", -9);
+  const master::Return much = with("my.fun", "seq 10000 >&2; exit 1").run();
   CHECK(much.ret.text().ends_with(R"(\n9999\n10000")"));
   CHECK(much.ret.text().size() < 6000);
   for (const char* command : {"echo hello", "echo 1 2"}) {
-    const master::Return bad = scripts.with("my.fun", command).run();
+    const master::Return bad = with("my.fun", command).run();
     CHECK(bad.ret.text().starts_with(R"("The script my.fun printed text that is not JSON: )"));
     CHECK(bad.retcode == 1);
   }
-  check(scripts.with("my.fun", "head -c 9000000 /dev/zero | tr '\\0' 1").run(),
+  check(with("my.fun", "head -c 9000000 /dev/zero | tr '\\0' 1").run(),
         R"("The script my.fun printed more than 8388608 bytes.")", 1);
-  scripts.options.script_timeout = std::chrono::milliseconds(200);
-  check(scripts.with("my.fun", "sleep 1000").run(),
+  options.script_timeout = std::chrono::milliseconds(200);
+  check(with("my.fun", "sleep 1000").run(),
         R"("The script my.fun took longer than 0.2 seconds and was ended.")", 1);
 }
 
-TEST_CASE("values that JSON has no form for are replaced in a script's output") {
-  Scripts scripts;
-  const auto check_output = [&scripts](const std::string& output, std::string_view expected) {
+TEST_CASE_FIXTURE(Scripts, "values that JSON has no form for are replaced in a script's output") {
+  const auto check_output = [this](const std::string& output, std::string_view expected) {
     CAPTURE(output);
-    check(scripts.with("my.fun", "cat <<'END'\n" + output + "\nEND").run(), expected, 0);
+    check(with("my.fun", "cat <<'END'\n" + output + "\nEND").run(), expected, 0);
   };
   check_output("NaN", "null");
   check_output(R"({"a": [1, NaN, {"b": -Infinity}], "c": "NaN\"Infinity", "d": [inf,-nan,+Infinity]})",
@@ -106,27 +104,25 @@ TEST_CASE("values that JSON has no form for are replaced in a script's output") 
                "b\", \"size\": 1}");
 }
 
-TEST_CASE("a script runs in / as script_user with few variables") {
-  Scripts scripts;
-  scripts.with("my.fun",
-               "names=$(env | grep -v '^_=' | cut -d= -f1 | sort | tr '\\n' ' ')\n"
-               "printf '\"%s%s\"' \"$names\" \"$(pwd)\"");
-  CHECK(scripts.run().ret.text() == R"("HOME LANG LOGNAME PATH PWD SHELL USER /")");
+TEST_CASE_FIXTURE(Scripts, "a script runs in / as script_user with few variables") {
+  with("my.fun",
+       "names=$(env | grep -v '^_=' | cut -d= -f1 | sort | tr '\\n' ' ')\n"
+       "printf '\"%s%s\"' \"$names\" \"$(pwd)\"");
+  CHECK(run().ret.text() == R"("HOME LANG LOGNAME PATH PWD SHELL USER /")");
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root may run scripts as others");
     return;
   }
-  fs::permissions(scripts.dir.path(), fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
-  scripts.options.script_user = "nobody";
-  scripts.with("my.fun", "printf '\"%s %s %s\"' \"$(id -un)\" \"$(id -Gn)\" \"$HOME\"");
-  CHECK(scripts.run().ret.text() == R"("nobody nogroup /nonexistent")");
+  fs::permissions(dir.path(), fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
+  options.script_user = "nobody";
+  with("my.fun", "printf '\"%s %s %s\"' \"$(id -un)\" \"$(id -Gn)\" \"$HOME\"");
+  CHECK(run().ret.text() == R"("nobody nogroup /nonexistent")");
 }
 
-TEST_CASE("sys shows scripts with their leading comment") {
-  Scripts scripts;
-  scripts.with("my.fun", "\n# Restart the shop.\n#\n#   my.fun NAME\n\n# no part of it\necho 1")
+TEST_CASE_FIXTURE(Scripts, "sys shows scripts with their leading comment") {
+  with("my.fun", "\n# Restart the shop.\n#\n#   my.fun NAME\n\n# no part of it\necho 1")
       .with("my.other", "echo 2");
-  test::Execution minion = scripts.minion();
+  test::Execution minion = load();
   CHECK(minion.ret("sys.list_functions", R"(["my"])") == R"(["my.fun", "my.other"])");
   CHECK(minion.ret("sys.list_modules", R"(["my"])") == R"(["my"])");
   CHECK(minion.ret("sys.doc", R"(["my"])") ==
@@ -136,14 +132,13 @@ TEST_CASE("sys shows scripts with their leading comment") {
   CHECK_FALSE(minion.modules().is_quick("my.fun"));
 }
 
-TEST_CASE("files with a wrong name or mode are left out with a warning") {
-  Scripts scripts;
-  scripts.with("README.md", "no").with("data", "no", 0644).with("My.fun", "no").with("a.b.c", "no");
-  scripts.with("fun", "no").with("x.y~", "no").with("x.y", "no", 0644).with("my.fun", "echo 1");
-  fs::create_directory(scripts.dir.path() / "dir.dir");
-  fs::create_symlink("/nosuch", scripts.dir.path() / "dead.link");
+TEST_CASE_FIXTURE(Scripts, "files with a wrong name or mode are left out with a warning") {
+  with("README.md", "no").with("data", "no", 0644).with("My.fun", "no").with("a.b.c", "no");
+  with("fun", "no").with("x.y~", "no").with("x.y", "no", 0644).with("my.fun", "echo 1");
+  fs::create_directory(dir.path() / "dir.dir");
+  fs::create_symlink("/nosuch", dir.path() / "dead.link");
   const test::CapturedLog log;
-  test::Execution minion = scripts.minion();
+  test::Execution minion = load();
   CHECK(minion.ret("my.fun") == "1");
   for (const char* name : {"x.y", "fun", "dir.dir", "dead.link", "a.b.c"}) {
     CHECK(minion.modules().find(name) == nullptr);
@@ -153,57 +148,53 @@ TEST_CASE("files with a wrong name or mode are left out with a warning") {
   CHECK_FALSE(log.has("dir.dir"));
 }
 
-TEST_CASE("files that other users can write are left out with a warning") {
-  Scripts scripts;
-  scripts.with("my.fun", "echo 1").with("my.open", "echo 2", 0757).with("my.shared", "echo 3", 0775);
+TEST_CASE_FIXTURE(Scripts, "files that other users can write are left out with a warning") {
+  with("my.fun", "echo 1").with("my.open", "echo 2", 0757).with("my.shared", "echo 3", 0775);
   const test::CapturedLog log;
-  test::Execution minion = scripts.minion();
+  test::Execution minion = load();
   CHECK(minion.ret("my.fun") == "1");
   CHECK(minion.modules().find("my.open") == nullptr);
   CHECK(minion.modules().find("my.shared") == nullptr);
   CHECK(log.has("/my.open is left out: "));
   CHECK(log.has("/my.shared can be changed by users other than root"));
-  REQUIRE(::chmod(scripts.dir.path().c_str(), 0777) == 0);
-  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
-  CHECK(log.has(scripts.dir.path().string() + " is left out: "));
+  REQUIRE(::chmod(dir.path().c_str(), 0777) == 0);
+  CHECK(load().modules().find("my.fun") == nullptr);
+  CHECK(log.has(dir.path().string() + " is left out: "));
 }
 
-TEST_CASE("the target of a symbolic link is checked") {
-  Scripts scripts;
+TEST_CASE_FIXTURE(Scripts, "the target of a symbolic link is checked") {
   const test::TempDir elsewhere;
   fs::permissions(elsewhere.write("tool", "#!/bin/sh\necho 1\n"), fs::perms::owner_all);
-  fs::create_symlink(elsewhere / "tool", scripts.dir.path() / "my.fun");
-  CHECK(scripts.minion().ret("my.fun") == "1");
+  fs::create_symlink(elsewhere / "tool", dir.path() / "my.fun");
+  CHECK(load().ret("my.fun") == "1");
   REQUIRE(::chmod((elsewhere / "tool").c_str(), 0777) == 0);
-  CHECK(scripts.minion().modules().find("my.fun") == nullptr);
+  CHECK(load().modules().find("my.fun") == nullptr);
 }
 
-TEST_CASE("a script wins over a native function, and the first folder over the next") {
-  Scripts scripts;
+TEST_CASE_FIXTURE(Scripts, "a script wins over a native function, and the first folder over the next") {
   const test::TempDir second;
-  scripts.with("test.ping", "echo 5").with("test.extra", "echo 6").with("my.fun", "echo 1");
+  with("test.ping", "echo 5").with("test.extra", "echo 6").with("my.fun", "echo 1");
   fs::permissions(second.write("my.fun", "#!/bin/sh\necho 2\n"), fs::perms::owner_all);
-  scripts.options.module_dirs.push_back(second.path());
+  options.module_dirs.push_back(second.path());
   const test::CapturedLog log;
-  test::Execution minion = scripts.minion();
+  test::Execution minion = load();
   CHECK(minion.ret("test.ping") == "5");
   CHECK(minion.ret("test.extra") == "6");
   CHECK(minion.ret("my.fun") == "1");
   CHECK(log.has("my.fun of " + second / "my.fun" + " is left out: "));
 }
 
-TEST_CASE("a missing folder and an unknown user are configuration errors") {
-  Scripts scripts;
-  scripts.options.module_dirs = {"/nosuch/modules"};
-  CHECK(holds(scripts.refusal().message, "module_dirs: /nosuch/modules: No such file"));
-  scripts.options.module_dirs.clear();
-  scripts.options.script_user = "nosuch-user";
-  CHECK(holds(scripts.refusal().message, "script_user: unknown user nosuch-user"));
+TEST_CASE_FIXTURE(Scripts, "a missing folder and an unknown user are configuration errors") {
+  options.module_dirs = {"/nosuch/modules"};
+  CHECK(holds(refusal().message, "module_dirs: /nosuch/modules: No such file"));
+  options.module_dirs.clear();
+  options.script_user = "nosuch-user";
+  CHECK(holds(refusal().message, "script_user: unknown user nosuch-user"));
 }
 
 TEST_CASE("a function of a Python module has its documentation and its parameters") {
   const Scripts shop("def fun(a, b=2, **kwargs):\n    \"\"\"Sell.\"\"\"\n    return [a, b]\n");
-  test::Execution minion = shop.minion();
+  test::Execution minion = shop.load();
   CHECK(minion.ret("shop.fun", "[1]") == "[1, 2]");
   CHECK(minion.ret("shop.fun", R"(["a=x"])", R"({"b": null})") == R"(["x", null])");
   CHECK(minion.ret("sys.list_functions", R"(["shop"])") == R"(["shop.fun"])");
@@ -218,7 +209,7 @@ TEST_CASE("a Python module cannot have the server call Python functions") {
   const Scripts shop(
       "def fun():\n    try:\n        __salt__.call_native('shop.fun')\n    except KeyError as error:\n"
       "        return str(error)\ndef ping():\n    return __salt__.call_native('test.ping')\n");
-  test::Execution minion = shop.minion();
+  test::Execution minion = shop.load();
   CHECK(minion.ret("shop.fun") == R"("'shop.fun'")");
   CHECK(minion.ret("shop.ping") == "true");
 }
@@ -230,7 +221,7 @@ TEST_CASE("a Python module finds the script that wins over its own function") {
   REQUIRE(::chmod(script.c_str(), 0755) == 0);
   shop.options.module_dirs = {first.path(), shop.dir.path()};
   const test::CapturedLog log;
-  test::Execution minion = shop.minion();
+  test::Execution minion = shop.load();
   CHECK(log.has("shop.price of " + shop.dir.path().string() + "/shop.py is left out: "));
   CHECK(minion.ret("shop.price") == R"("script")");
   CHECK(minion.ret("shop.fun") == R"("script")");
@@ -239,7 +230,7 @@ TEST_CASE("a Python module finds the script that wins over its own function") {
 TEST_CASE("large and deep values are returned") {
   const Scripts shop(
       "def fun(n):\n    return list(range(n))\ndef deep(n):\n    return [deep(n - 1)] if n else []\n");
-  test::Execution minion = shop.minion();
+  test::Execution minion = shop.load();
   CHECK(minion.ret("shop.fun", "[200000]").ends_with(", 199998, 199999]"));
   CHECK(minion.ret("shop.deep", "[150]").starts_with("[[[["));
 }
@@ -248,7 +239,7 @@ TEST_CASE("without Python native functions work, and others say why they are not
   Scripts shop("def fun(): pass\n");
   shop.options.python = "no_such_python3";
   const test::CapturedLog log;
-  test::Execution minion = shop.minion();
+  test::Execution minion = shop.load();
   CHECK(log.has("shop.py is left out: Python modules need no_such_python3, which cannot be started: "));
   CHECK(minion.ret("test.ping") == "true");
   CHECK(minion.sentence("shop.fun")

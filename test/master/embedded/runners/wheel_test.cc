@@ -114,14 +114,6 @@ TEST_CASE("key.finger returns a stable fingerprint for each minion") {
         std::string::npos);
 }
 
-TEST_CASE("minions.connected and config.values return minions and options") {
-  embedded::Options options;
-  options.config_values = Json::trusted(R"({"timeout": 5.0})");
-  EmbeddedEngine engine(options);
-  CHECK(returned(engine, R"("fun": "minions.connected")") == R"(["ms-0", "ms-1", "ms-2"])");
-  CHECK(returned(engine, R"("fun": "config.values")") == R"({"timeout": 5.0})");
-}
-
 TEST_CASE("key.gen_accept makes and accepts an RSA key") {
   EmbeddedEngine engine;
   JsonDocument pair;

@@ -84,8 +84,7 @@ struct Row {
 
 void check(TargetType type, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    CAPTURE(row.expression);
-    CHECK(matched(target_of(type, row.expression)) == row.ids);
+    CHECK_MESSAGE(matched(target_of(type, row.expression)) == row.ids, row.expression);
   }
 }
 
@@ -279,8 +278,7 @@ TEST_CASE("work on long expressions and long data is limited") {
       {"a regular expression that tries all ways", "a|(a+)+(b+)+$", How::pcre,
        R"({"a": ["c")" + times(10'000, R"(, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac")") + "]}"}};
   for (const auto& row : rows) {
-    CAPTURE(row.what);
-    CHECK(work_left_by(row.expression, "|", row.how, row.data) == 0);
+    CHECK_MESSAGE(work_left_by(row.expression, "|", row.how, row.data) == 0, row.what);
   }
   CHECK(work_left_by("a:b:c", ":", How::glob, R"({"a": {"b": ["x", "y"]}})") > target::kMaxWork - 10);
 }
@@ -315,8 +313,8 @@ TEST_CASE(
   CHECK(matched(TargetType::ipcidr, "0:0:0:0:0:0:0:1") == "web1");
   CHECK(matched(TargetType::ipcidr, "11.0.0.0/8").empty());
   for (const char* expression : {"", "10.0.0.1/8", "10.0.0", "web*", "10.0.0.0/33", "fe80::/129"}) {
-    CAPTURE(expression);
-    CHECK(holds(refusal(TargetType::ipcidr, expression), "expected an address such as 10.0.0.1"));
+    CHECK_MESSAGE(holds(refusal(TargetType::ipcidr, expression), "expected an address such as 10.0.0.1"),
+                  expression);
   }
 }
 
