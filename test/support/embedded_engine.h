@@ -133,12 +133,6 @@ class EmbeddedEngine {
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
     return begun(master->publish_async(permit));
   }
-  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) const {
-    return begun(master->runner_async(permit));
-  }
-  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) const {
-    return begun(master->wheel_async(permit));
-  }
 
   /// Starts an asynchronous job that sleeps for ten minutes. Returns its jid.
   std::string start_sleep(std::string_view tgt) {
@@ -150,7 +144,8 @@ class EmbeddedEngine {
 
   /// Starts an asynchronous runner.
   master::Started start_runner(std::string_view members) {
-    const auto started = runner_async(permit(format(R"("client": "runner_async", {})", members)));
+    const auto started =
+        begun(master->runner_async(permit(format(R"("client": "runner_async", {})", members))));
     REQUIRE(started);
     return *started;
   }

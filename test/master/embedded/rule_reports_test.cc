@@ -73,8 +73,8 @@ Rule rule(std::string scope, const std::vector<std::string>& functions) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(
-    Fixture, "explain names the rule that allows a call, or the minions that its target does not match") {
+TEST_CASE_FIXTURE(Fixture,
+                  "explain names the rule that allows a call, or the minions that it does not match") {
   CHECK(explain("alice", "test.ping", "*") ==
         "auto: may alice run test.ping on *?\n  master:4: alice: test.*: allows it\n  allowed\n");
   CHECK(explain("alice", "disk.usage", "web1 or web2") ==
@@ -88,8 +88,8 @@ TEST_CASE_FIXTURE(
   CHECK(holds(explain("alice", "sys.doc", "nosuch"), "no minion matches 'nosuch'\n  refused\n"));
 }
 
-TEST_CASE_FIXTURE(
-    Fixture, "explain says that a rule allows certain arguments only, or that no rule names the function") {
+TEST_CASE_FIXTURE(Fixture,
+                  "explain says that a rule allows certain arguments only, or that there is no rule") {
   CHECK(holds(explain("alice", "cmd.run", "*"), "master:8: alice: cmd.run: allows it only with certain"));
   CHECK(holds(explain("alice", "key.list", "@wheel"),
               "master:12: alice: @wheel: key.list: allows it only with"));

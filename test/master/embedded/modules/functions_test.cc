@@ -81,8 +81,7 @@ constexpr std::string_view kPublication =
     R"("__pub_tgt": "*", "__pub_jid": "20260101000000000001", "__pub_ret": "", "__pub_tgt_type": "glob", )"
     R"("__pub_user": "saltdev")";
 
-TEST_CASE(
-    "texts name=value are keyword arguments, their values read as YAML, and the last of a name counts") {
+TEST_CASE("texts name=value are keyword arguments with YAML values, and the last of a name counts") {
   test::Execution minion;
   CHECK(
       minion.ret("test.arg_clean", R"(["a=1", "b=yes", "c=[1, x]", "d={a: 1}", "e=", "f==x", "g h=1"])") ==

@@ -53,8 +53,7 @@ class Scripts {
   ModuleOptions options;
 };
 
-TEST_CASE_FIXTURE(Scripts,
-                  "a script reads its call as one JSON object, and returns the JSON that it prints") {
+TEST_CASE_FIXTURE(Scripts, "a script reads its call as a JSON object, and returns the JSON that it prints") {
   check(with("my.fun", "echo '{\"a\":[1,2.50,null]}'").run(), R"({"a": [1, 2.5, null]})", 0);
   check(with("my.fun", "printf ' \"x\" \\n'").run(), R"("x")", 0);
   check(with("my.fun", ":").run(), "null", 0);
@@ -66,8 +65,8 @@ TEST_CASE_FIXTURE(Scripts,
         0);
 }
 
-TEST_CASE_FIXTURE(
-    Scripts, "a script that exits with another status, prints no JSON or too much, or takes too long fails") {
+TEST_CASE_FIXTURE(Scripts,
+                  "a script fails that exits with another status, prints no JSON or takes too long") {
   check(with("my.fun", "echo 1; echo 'no\nluck' >&2; exit 3").run(),
         R"("The script my.fun ended with exit status 3: no\nluck")", 3);
   check(with("my.fun", "exit 255").run(), R"("The script my.fun ended with exit status 255.")", 255);

@@ -11,36 +11,35 @@ using test::EmbeddedEngine;
 
 namespace {
 
-JsonDocument data_of(EmbeddedEngine& engine, std::string_view members) {
-  const auto reply = engine.master->wheel(engine.permit(format(R"("client": "wheel", {})", members)));
-  REQUIRE(reply);
-  JsonDocument whole;
-  REQUIRE(whole.parse(reply->reply.text()));
-  JsonDocument data;
-  REQUIRE(data.parse(whole.root().find("data")->json().text()));
-  return data;
-}
-
-std::string returned(EmbeddedEngine& engine, std::string_view members) {
-  const JsonDocument data = data_of(engine, members);
-  CHECK(data.root().find("success")->boolean());
-  return data.root().find("return")->json().text();
-}
-
-std::string failure(EmbeddedEngine& engine, std::string_view members) {
-  const JsonDocument data = data_of(engine, members);
-  CHECK_FALSE(data.root().find("success")->boolean());
-  return std::string(data.root().find("return")->text());
-}
-
 constexpr const char* kAll =
     R"({"minions": ["ms-0", "ms-1", "ms-2"], "minions_pre": [], "minions_rejected": [], "minions_denied": [], )"
     R"("local": ["master.pem", "master.pub"]})";
 
+struct Wheels : EmbeddedEngine {
+  JsonDocument data_of(std::string_view members) {
+    const auto reply = master->wheel(permit(format(R"("client": "wheel", {})", members)));
+    REQUIRE(reply);
+    JsonDocument whole;
+    REQUIRE(whole.parse(reply->reply.text()));
+    JsonDocument data;
+    REQUIRE(data.parse(whole.root().find("data")->json().text()));
+    return data;
+  }
+  std::string returned(std::string_view members) {
+    const JsonDocument data = data_of(members);
+    CHECK(data.root().find("success")->boolean());
+    return data.root().find("return")->json().text();
+  }
+  std::string failure(std::string_view members) {
+    const JsonDocument data = data_of(members);
+    CHECK_FALSE(data.root().find("success")->boolean());
+    return std::string(data.root().find("return")->text());
+  }
+};
+
 }  // namespace
 
-TEST_CASE("key.list reads the beginning of a status") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(Wheels, "key.list reads the beginning of a status") {
   for (const auto& [match, keys] : {std::pair("acc", R"({"minions": ["ms-0", "ms-1", "ms-2"]})"),
                                     {"pre", R"({"minions_pre": []})"},
                                     {"un", R"({"minions_pre": []})"},
@@ -48,111 +47,101 @@ TEST_CASE("key.list reads the beginning of a status") {
                                     {"den", R"({"minions_denied": []})"},
                                     {"all", kAll},
                                     {"nosuch", "{}"}}) {
-    CHECK(returned(engine, format(R"("fun": "key.list", "match": "{}")", match)) == keys);
-    CHECK(returned(engine, format(R"("fun": "key.list", "arg": ["{}"])", match)) == keys);
+    CHECK(returned(format(R"("fun": "key.list", "match": "{}")", match)) == keys);
+    CHECK(returned(format(R"("fun": "key.list", "arg": ["{}"])", match)) == keys);
   }
 }
 
-TEST_CASE("an unknown wheel, and one with wrong arguments, fail with Salt's texts") {
-  EmbeddedEngine engine;
-  CHECK(failure(engine, R"("fun": "nosuch.fun")") == "'nosuch.fun' is not available.");
-  CHECK(failure(engine, R"("fun": "key.list_all", "match": "acc")") ==
+TEST_CASE_FIXTURE(Wheels, "an unknown wheel, and one with wrong arguments, fail with Salt's texts") {
+  CHECK(failure(R"("fun": "nosuch.fun")") == "'nosuch.fun' is not available.");
+  CHECK(failure(R"("fun": "key.list_all", "match": "acc")") ==
         "Passed invalid arguments: list_all() got an unexpected keyword argument 'match'");
-  CHECK(failure(engine, R"("fun": "key.list", "match": 5)") ==
+  CHECK(failure(R"("fun": "key.list", "match": 5)") ==
         "Exception occurred in wheel key.list: match: found int, expected a string");
 }
 
-TEST_CASE("an asynchronous wheel returns to the job cache") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(Wheels, "an asynchronous wheel returns to the job cache") {
   const auto started =
-      engine.wheel_async(engine.permit(R"("client": "wheel_async", "fun": "key.list", "match": "acc")"));
+      begun(master->wheel_async(permit(R"("client": "wheel_async", "fun": "key.list", "match": "acc")")));
   REQUIRE(started);
   CHECK(started->tag == "salt/wheel/" + started->jid);
   CHECK(test::eventually([&] {
-    return test::holds(engine.lookup(started->jid),
+    return test::holds(lookup(started->jid),
                        R"("return": {"minions": ["ms-0", "ms-1", "ms-2"]}, "success": true)");
   }));
 }
 
-TEST_CASE("wheels find minions by globs, show empty keys, and change no key") {
-  EmbeddedEngine engine;
-  CHECK(returned(engine, R"("fun": "key.name_match", "match": "ms-[12]")") ==
-        R"({"minions": ["ms-1", "ms-2"]})");
-  CHECK(returned(engine, R"("fun": "key.name_match", "match": "ms-0,*-2")") ==
-        R"({"minions": ["ms-0", "ms-2"]})");
-  CHECK(returned(engine, R"("fun": "key.name_match", "match": ["ms-0"])") == R"({"minions": ["ms-0"]})");
-  CHECK(returned(engine, R"("fun": "key.name_match", "match": "nosuch")") == "{}");
-  CHECK(returned(engine, R"("fun": "key.print", "match": "m*-0")") == R"({"minions": {"ms-0": ""}})");
-  CHECK(returned(engine, R"("fun": "key.master_key_str")") == R"({"local": {"master.pub": ""}})");
-  CHECK(returned(engine, R"("fun": "key.reject", "match": "ms-1", "include_accepted": true)") ==
+TEST_CASE_FIXTURE(Wheels, "wheels find minions by globs, show empty keys, and change no key") {
+  CHECK(returned(R"("fun": "key.name_match", "match": "ms-[12]")") == R"({"minions": ["ms-1", "ms-2"]})");
+  CHECK(returned(R"("fun": "key.name_match", "match": "ms-0,*-2")") == R"({"minions": ["ms-0", "ms-2"]})");
+  CHECK(returned(R"("fun": "key.name_match", "match": ["ms-0"])") == R"({"minions": ["ms-0"]})");
+  CHECK(returned(R"("fun": "key.name_match", "match": "nosuch")") == "{}");
+  CHECK(returned(R"("fun": "key.print", "match": "m*-0")") == R"({"minions": {"ms-0": ""}})");
+  CHECK(returned(R"("fun": "key.master_key_str")") == R"({"local": {"master.pub": ""}})");
+  CHECK(returned(R"("fun": "key.reject", "match": "ms-1", "include_accepted": true)") ==
         R"({"minions": ["ms-1"]})");
-  CHECK(returned(engine, R"("fun": "key.reject", "match": "nosuch")") == "{}");
-  CHECK(returned(engine, R"("fun": "key.accept", "match": "ms-1", "include_rejected": true)") ==
+  CHECK(returned(R"("fun": "key.reject", "match": "nosuch")") == "{}");
+  CHECK(returned(R"("fun": "key.accept", "match": "ms-1", "include_rejected": true)") ==
         R"({"minions": ["ms-1"]})");
-  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
+  CHECK(returned(R"("fun": "key.list_all")") == kAll);
 }
 
-TEST_CASE("key.finger returns a stable fingerprint for each minion") {
-  EmbeddedEngine engine;
-  const auto finger_of = [](const std::string& returned, std::string_view status, std::string_view id) {
+TEST_CASE_FIXTURE(Wheels, "key.finger returns a stable fingerprint for each minion") {
+  const auto finger_of = [](const std::string& keys, std::string_view status, std::string_view id) {
     JsonDocument document;
-    REQUIRE(document.parse(returned));
+    REQUIRE(document.parse(keys));
     return std::string(document.root().find(status)->find(id)->text());
   };
-  const std::string all = returned(engine, R"("fun": "key.finger", "match": "*")");
+  const std::string all = returned(R"("fun": "key.finger", "match": "*")");
   const std::string finger = finger_of(all, "minions", "ms-1");
   CHECK(finger.size() == 32 * 3 - 1);
   CHECK(finger_of(all, "minions", "ms-2") != finger);
   CHECK(finger_of(all, "local", "master.pem") != finger_of(all, "local", "master.pub"));
-  const std::string of_master = returned(engine, R"("fun": "key.finger_master")");
+  const std::string of_master = returned(R"("fun": "key.finger_master")");
   CHECK(finger_of(of_master, "local", "master.pub") == finger_of(all, "local", "master.pub"));
 
-  EmbeddedEngine other;
-  CHECK(returned(other, R"("fun": "key.finger", "match": "ms-1", "hash_type": "sha256")") ==
+  Wheels other;
+  CHECK(other.returned(R"("fun": "key.finger", "match": "ms-1", "hash_type": "sha256")") ==
         format(R"({{"minions": {{"ms-1": "{}"}}}})", finger));
-  CHECK(failure(engine, R"("fun": "key.finger", "match": "ms-1", "hash_type": "crc")").find("'crc'") !=
-        std::string::npos);
+  CHECK(test::holds(failure(R"("fun": "key.finger", "match": "ms-1", "hash_type": "crc")"), "'crc'"));
 }
 
-TEST_CASE("key.gen_accept makes and accepts an RSA key") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(Wheels, "key.gen_accept makes and accepts an RSA key") {
   JsonDocument pair;
-  REQUIRE(pair.parse(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")")));
+  REQUIRE(pair.parse(returned(R"("fun": "key.gen_accept", "id_": "jerry")")));
   const std::string pub(pair.root().find("pub")->text());
   CHECK(pub.starts_with("-----BEGIN PUBLIC KEY-----\n"));
   CHECK(pair.root().find("priv")->text().starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
-  CHECK(returned(engine, R"("fun": "key.list", "match": "acc")") ==
+  CHECK(returned(R"("fun": "key.list", "match": "acc")") ==
         R"({"minions": ["ms-0", "ms-1", "ms-2", "jerry"]})");
-  CHECK(returned(engine, R"("fun": "key.print", "match": "jerry")") ==
+  CHECK(returned(R"("fun": "key.print", "match": "jerry")") ==
         format(R"({{"minions": {{"jerry": {}}}}})", Json::string(pub).text()));
-  CHECK(returned(engine, R"("fun": "key.finger", "match": "jerry")").size() ==
+  CHECK(returned(R"("fun": "key.finger", "match": "jerry")").size() ==
         std::string(R"({"minions": {"jerry": ""}})").size() + 95);
-  CHECK(returned(engine, R"("fun": "minions.connected")") == R"(["ms-0", "ms-1", "ms-2"])");
+  CHECK(returned(R"("fun": "minions.connected")") == R"(["ms-0", "ms-1", "ms-2"])");
 
-  CHECK(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
-  CHECK(returned(engine, R"("fun": "key.gen_accept", "arg": ["ms-0"])") == "{}");
-  engine.master = engine.reloaded();
-  CHECK(returned(engine, R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
-  REQUIRE(pair.parse(
-      returned(engine, R"("fun": "key.gen_accept", "id_": "jerry", "keysize": 1024, "force": true)")));
+  CHECK(returned(R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
+  CHECK(returned(R"("fun": "key.gen_accept", "arg": ["ms-0"])") == "{}");
+  master = reloaded();
+  CHECK(returned(R"("fun": "key.gen_accept", "id_": "jerry")") == "{}");
+  REQUIRE(pair.parse(returned(R"("fun": "key.gen_accept", "id_": "jerry", "keysize": 1024, "force": true)")));
   CHECK(pair.root().find("pub")->text() != pub);
   CHECK(pair.root().find("pub")->text().size() == pub.size());
 
-  CHECK(returned(engine, R"("fun": "key.delete", "match": "jerr*")") == "{}");
-  CHECK(returned(engine, R"("fun": "key.delete", "match": "ms-0")") == R"({"minions": ["ms-0"]})");
-  CHECK(returned(engine, R"("fun": "key.list_all")") == kAll);
+  CHECK(returned(R"("fun": "key.delete", "match": "jerr*")") == "{}");
+  CHECK(returned(R"("fun": "key.delete", "match": "ms-0")") == R"({"minions": ["ms-0"]})");
+  CHECK(returned(R"("fun": "key.list_all")") == kAll);
 }
 
-TEST_CASE("key.gen_accept refuses wrong arguments and the client wheel_async") {
-  EmbeddedEngine engine;
+TEST_CASE_FIXTURE(Wheels, "key.gen_accept refuses wrong arguments and the client wheel_async") {
   for (const auto& [arguments, part] : {std::pair(R"("id_": "../x")", "minion id"),
                                         {R"("id_": 5)", "id_: found 5"},
                                         {R"("id_": "a", "keysize": 100000)", "keysize: found 100000"},
                                         {R"("id_": "a", "keysize": "many")", "keysize: found 'many'"}}) {
-    const std::string error = failure(engine, format(R"("fun": "key.gen_accept", {})", arguments));
+    const std::string error = failure(format(R"("fun": "key.gen_accept", {})", arguments));
     CHECK(error.starts_with("Exception occurred in wheel key.gen_accept: "));
     CHECK(error.find(part) != std::string::npos);
   }
-  const Error refused = engine.refusal(R"("client": "wheel_async", "fun": "key.gen_accept", "id_": "jerry")");
+  const Error refused = refusal(R"("client": "wheel_async", "fun": "key.gen_accept", "id_": "jerry")");
   CHECK(refused.kind == ErrorKind::invocation);
 }
