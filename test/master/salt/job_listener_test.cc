@@ -158,8 +158,7 @@ TEST_CASE("read_return ignores other events") {
         R"({"cmd": "_return", "id": "ms-0", "jid": "20261121000000000002", "return": 1})",
         R"({"cmd": "_return", "id": "ms-0", "jid": "20261121000000000001"})",
         R"({"id": "ms-0", "jid": "20261121000000000001", "return": 1})", "{}", "[]", "1"}) {
-    CAPTURE(json);
-    CHECK_FALSE(read_return(kTopic, packed(json), {}).has_value());
+    CHECK_FALSE_MESSAGE(read_return(kTopic, packed(json), {}).has_value(), json);
   }
   const char* const forged =
       R"({"cmd": "_minion_event", "id": "ms-0", "jid": "20261121000000000001", "return": 1})";

@@ -144,8 +144,7 @@ until test -e go; do sleep 0.02; done; echo '{"return": 1}')sh",
   first.join();
 }
 
-TEST_CASE(
-    "salt-ssh is found in PATH or at its configured path, and its Python in its first line or beside it") {
+TEST_CASE("salt-ssh is found in PATH or at its path, and its Python in its first line or beside it") {
   const StandIn salt("true");
   salt::SshOptions in_path;
   {

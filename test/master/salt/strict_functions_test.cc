@@ -59,9 +59,6 @@ TEST_CASE("a compound call needs permission for each function, a single one is l
   CHECK_FALSE(allowed(kAll, R"(["test.ping", "test.arg"])", "bob"));
   CHECK(passes(*permissions(), R"("tgt": "*", "fun": "cmd.run")", "nobody"));
   CHECK(passes(*permissions(), R"("tgt": "*", "fun": ["cmd.run"], "arg": [[]])", "nobody"));
-}
-
-TEST_CASE("a rule with a target applies if the target is within it") {
   const std::string pair = R"(["test.ping", "cmd.run"])";
   CHECK(allowed(R"("tgt": "web*")", pair));
   CHECK(allowed(R"("tgt": ["web1", "web2"], "tgt_type": "list")", pair));
@@ -98,8 +95,7 @@ TEST_CASE("conditions on arguments apply to each function") {
         R"([{"__kwarg__": true, "shell": "x"}, "uptime"])", R"(["uptime", "env={BASH_ENV: x}"])",
         R"(["shell=/tmp/x", "uptime"])", R"(["shell=/tmp/x"])",
         R"(["uptime", "/", null, null, null, "/tmp/x", true])"}) {
-    CAPTURE(arguments);
-    CHECK_FALSE(runs(arguments));
+    CHECK_FALSE_MESSAGE(runs(arguments), arguments);
   }
 }
 

@@ -33,10 +33,7 @@ std::string with_load(const std::string& load) {
 template <class Read>
 void check_malformed(Read read, const std::vector<std::pair<std::string, const char*>>& rows) {
   test::check_bad_replies(read);
-  for (const auto& [json, part] : rows) {
-    CAPTURE(json);
-    CHECK(holds(failure(read, packed(json)), part));
-  }
+  for (const auto& [json, part] : rows) CHECK_MESSAGE(holds(failure(read, packed(json)), part), json);
 }
 
 std::string error(const std::string& name, const std::string& message) {
@@ -225,8 +222,7 @@ TEST_CASE("a malformed token reply is an error that does not show the token") {
       CHECK_FALSE(holds(message, "canary"));
     }
     for (const char* expire : {"null", "\"5\"", "-1", "-0.5", "[]"}) {
-      CAPTURE(expire);
-      CHECK(holds(failure(read, token_reply(expire)), "'expire': expected a time"));
+      CHECK_MESSAGE(holds(failure(read, token_reply(expire)), "'expire': expected a time"), expire);
     }
     CHECK(holds(failure(read, token_reply("5", R"(, "groups": "ops")")), "'groups': expected a list"));
     std::string nan = token_reply("0.5");

@@ -7,8 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../calls/fixtures.h"
-#include "event_texts.h"
+#include "listeners.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
@@ -77,78 +76,71 @@ struct Bus {
 
 }  // namespace
 
-TEST_CASE("events of a job belong to its user") {
-  Bus bus;
-  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());
-  CHECK(bus.begin("fred") == "fred");
-  CHECK(bus.job("publish", R"({"user": "fred", "fun": "test.ping"})") == "fred");
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
-  CHECK(bus.on_event(kJid, R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
-  CHECK(bus.job("prog/m/1", R"({"cmd": "_minion_event", "id": "m", "data": {"ret": 1}})") == "fred");
-  CHECK(bus.job("sub/m/error/state.sls", R"({"result": false})") == "fred");
-  CHECK(bus.begin("eve", "run") == "eve");
-  CHECK(bus.on_event(format("salt/run/{}/any/thing", kJid), "{}") == "eve");
-  CHECK(bus.begin("adam", "wheel") == "adam");
-  CHECK(bus.on_event(format("salt/wheel/{}/ret", kJid), R"({"user": "adam", "return": 1})") == "adam");
+TEST_CASE_FIXTURE(Bus, "events of a job belong to its user") {
+  CHECK(on_event(kJid, R"({"minions": ["m"]})").empty());
+  CHECK(begin("fred") == "fred");
+  CHECK(job("publish", R"({"user": "fred", "fun": "test.ping"})") == "fred");
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
+  CHECK(on_event(kJid, R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
+  CHECK(job("prog/m/1", R"({"cmd": "_minion_event", "id": "m", "data": {"ret": 1}})") == "fred");
+  CHECK(job("sub/m/error/state.sls", R"({"result": false})") == "fred");
+  CHECK(begin("eve", "run") == "eve");
+  CHECK(on_event(format("salt/run/{}/any/thing", kJid), "{}") == "eve");
+  CHECK(begin("adam", "wheel") == "adam");
+  CHECK(on_event(format("salt/wheel/{}/ret", kJid), R"({"user": "adam", "return": 1})") == "adam");
 }
 
-TEST_CASE("events without a known job have no owner") {
-  Bus bus;
-  bus.begin("fred");
+TEST_CASE_FIXTURE(Bus, "events without a known job have no owner") {
+  begin("fred");
   for (const char* tag : {"salt/auth", "minion_start", "my/tag", "salt/job/20261120233651543849/ret/m",
                           "salt/run/20261120233651543848/new", "syndic/s/20261120233651543848"}) {
-    CAPTURE(tag);
-    CHECK(bus.on_event(tag, "{}").empty());
+    CHECK_MESSAGE(on_event(tag, "{}").empty(), tag);
   }
-  CHECK(bus.begin("UNKNOWN", "wheel").empty());
-  CHECK(bus.begin("", "run").empty());
-  CHECK(bus.on_event("salt/job/1/new", R"({"user": 5})").empty());
+  CHECK(begin("UNKNOWN", "wheel").empty());
+  CHECK(begin("", "run").empty());
+  CHECK(on_event("salt/job/1/new", R"({"user": 5})").empty());
 }
 
-TEST_CASE("a minion cannot make itself the owner") {
-  Bus bus;
+TEST_CASE_FIXTURE(Bus, "a minion cannot make itself the owner") {
   const char* const forged = R"({"cmd": "_minion_event", "id": "m", "user": "eve", "data": {"user": "eve"}})";
   SUBCASE("before the job begins") {
-    CHECK(bus.job("new", forged).empty());
-    CHECK(bus.begin("fred") == "fred");
+    CHECK(job("new", forged).empty());
+    CHECK(begin("fred") == "fred");
   }
   SUBCASE("after the job begins") {
-    CHECK(bus.begin("fred") == "fred");
-    CHECK(bus.job("new", forged).empty());
+    CHECK(begin("fred") == "fred");
+    CHECK(job("new", forged).empty());
   }
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})") == "fred");
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})") == "fred");
 }
 
-TEST_CASE("an event of a job with two users has no owner") {
-  Bus bus;
+TEST_CASE_FIXTURE(Bus, "an event of a job with two users has no owner") {
   SUBCASE("the forged event first, with a guessed id") {
-    CHECK(bus.begin("eve") == "eve");
-    CHECK(bus.begin("fred").empty());
+    CHECK(begin("eve") == "eve");
+    CHECK(begin("fred").empty());
   }
   SUBCASE("the real event first") {
-    CHECK(bus.begin("fred") == "fred");
-    CHECK(bus.begin("eve").empty());
+    CHECK(begin("fred") == "fred");
+    CHECK(begin("eve").empty());
   }
-  CHECK(bus.job("prog/m/1", R"({"cmd": "_minion_event", "id": "m"})").empty());
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})").empty());
-  CHECK(bus.begin("eve").empty());
+  CHECK(job("prog/m/1", R"({"cmd": "_minion_event", "id": "m"})").empty());
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})").empty());
+  CHECK(begin("eve").empty());
 }
 
-TEST_CASE("an event with another user, and a minion's own event other than progress, has no owner") {
-  Bus bus;
-  bus.begin("fred");
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
+TEST_CASE_FIXTURE(Bus, "an event with another user, or a minion's own without progress, has no owner") {
+  begin("fred");
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
   // The return of a minion below a syndic names no user.
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
+  CHECK(job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
   const char* const event = R"({"cmd": "_minion_event", "id": "m", "data": {"return": "forged"}})";
   for (const char* rest :
        {"ret/m", "ret/other", "publish", "error", "prog/other/1", "prog/m", "sub/m/error/x"}) {
-    CAPTURE(rest);
-    CHECK(bus.job(rest, event).empty());
+    CHECK_MESSAGE(job(rest, event).empty(), rest);
   }
-  CHECK(bus.on_event(kJid, event).empty());
-  CHECK(bus.job("prog/m/1", event) == "fred");
+  CHECK(on_event(kJid, event).empty());
+  CHECK(job("prog/m/1", event) == "fred");
 }
 
 TEST_CASE("the number of remembered owners is limited") {

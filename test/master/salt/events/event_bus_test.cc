@@ -14,7 +14,7 @@
 #include "../../../support/eventually.h"
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/temp_dir.h"
-#include "recorder.h"
+#include "listeners.h"
 
 namespace {
 

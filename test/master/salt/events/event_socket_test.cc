@@ -92,30 +92,28 @@ struct Pull {
   EventPusher pusher{BusOptions{.path = dir / "master_event_pull.ipc"}};
 };
 
-TEST_CASE("fired events are framed as by Salt") {
-  Pull pull;
-  REQUIRE(pull.pusher.fire("salt/netapi/hook/a", "\x81\xA1x\x01", soon()));
-  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
-  CHECK(pull.master.received() == framed("salt/netapi/hook/a", "\x81\xA1x\x01") + framed("b", "\x80"));
-  CHECK(pull.master.connections() == 1);
+TEST_CASE_FIXTURE(Pull, "fired events are framed as by Salt") {
+  REQUIRE(pusher.fire("salt/netapi/hook/a", "\x81\xA1x\x01", soon()));
+  REQUIRE(pusher.fire("b", "\x80", soon()));
+  CHECK(master.received() == framed("salt/netapi/hook/a", "\x81\xA1x\x01") + framed("b", "\x80"));
+  CHECK(master.connections() == 1);
 }
 
-TEST_CASE("a closed connection is opened again without losing an event, firing fails without a master") {
-  Pull pull;
-  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
-  CHECK(pull.master.received() == framed("a", "\x80"));
-  pull.master.close_all();
-  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
-  CHECK(pull.master.received() == framed("b", "\x80"));
-  pull.master.stop();
-  const auto gone = pull.pusher.fire("b", "\x80", soon());
+TEST_CASE_FIXTURE(Pull, "a closed connection is opened again, and firing fails without a master") {
+  REQUIRE(pusher.fire("a", "\x80", soon()));
+  CHECK(master.received() == framed("a", "\x80"));
+  master.close_all();
+  REQUIRE(pusher.fire("b", "\x80", soon()));
+  CHECK(master.received() == framed("b", "\x80"));
+  master.stop();
+  const auto gone = pusher.fire("b", "\x80", soon());
   REQUIRE_FALSE(gone);
   CHECK(gone.error().kind == ErrorKind::unavailable);
   CHECK(gone.error().message.starts_with("Events cannot be fired on the Salt Master's bus: "));
   CHECK(holds(gone.error().message, "is the Salt master running"));
-  pull.master.start();
-  REQUIRE(pull.pusher.fire("c", "\x80", soon()));
-  CHECK(pull.master.received() == framed("c", "\x80"));
+  master.start();
+  REQUIRE(pusher.fire("c", "\x80", soon()));
+  CHECK(master.received() == framed("c", "\x80"));
 }
 
 TEST_CASE("the error for missing permission names the socket and the master's user" *
@@ -132,27 +130,25 @@ TEST_CASE("the error for missing permission names the socket and the master's us
   CHECK(refused.error().message.ends_with("run as the user root"));
 }
 
-TEST_CASE("firing stops at the deadline and leaves no partial event") {
-  Pull pull;
+TEST_CASE_FIXTURE(Pull, "firing stops at the deadline and leaves no partial event") {
   const std::string large(1 << 20, 'x');
   const auto begun = std::chrono::steady_clock::now();
-  const auto late = pull.pusher.fire("a", large, begun + std::chrono::milliseconds(100));
+  const auto late = pusher.fire("a", large, begun + std::chrono::milliseconds(100));
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::timeout);
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
-  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
-  CHECK(pull.master.connections() == 2);
-  CHECK(pull.master.received().ends_with(framed("b", "\x80")));
+  REQUIRE(pusher.fire("b", "\x80", soon()));
+  CHECK(master.connections() == 2);
+  CHECK(master.received().ends_with(framed("b", "\x80")));
 }
 
-TEST_CASE("an event goes to the master at the current socket") {
-  Pull pull;
-  REQUIRE(pull.pusher.fire("a", "\x80", soon()));
+TEST_CASE_FIXTURE(Pull, "an event goes to the master at the current socket") {
+  REQUIRE(pusher.fire("a", "\x80", soon()));
   // The first socket still listens, but its path now leads to the new socket.
-  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};
-  REQUIRE(pull.pusher.fire("b", "\x80", soon()));
+  test::FakeEventPull next{dir / "master_event_pull.ipc"};
+  REQUIRE(pusher.fire("b", "\x80", soon()));
   CHECK(holds(next.received(), "b\n\n"));
-  CHECK_FALSE(holds(pull.master.received(), "b\n\n"));
+  CHECK_FALSE(holds(master.received(), "b\n\n"));
 }
 
 }  // namespace

@@ -69,8 +69,7 @@ TEST_CASE("topic_of ignores long job ids, and other and incomplete tags") {
                           "syndic/s",
                           "syndic/s/",
                           "syndic//1"}) {
-    CAPTURE(tag);
-    CHECK(describe_topic(tag) == "nothing");
+    CHECK_MESSAGE(describe_topic(tag) == "nothing", tag);
   }
 }
 
@@ -95,8 +94,7 @@ TEST_CASE("job_tag returns the parts of a tag") {
         std::string("salt/job/1"), std::string("salt/run//new"), std::string("salt/wheel/1/"),
         std::string("salt/auth"), std::string("syndic/s/1"), std::string("2026112023365154384x"), long_id,
         "salt/job/" + long_id + "/new"}) {
-    CAPTURE(tag);
-    CHECK(about(tag) == "no job");
+    CHECK_MESSAGE(about(tag) == "no job", tag);
   }
 }
 

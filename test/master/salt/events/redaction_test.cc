@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "event_texts.h"
+#include "listeners.h"
 #include "master/salt/events/bus_log.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/secrets.h"

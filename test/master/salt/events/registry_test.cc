@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/captured_log.h"
-#include "recorder.h"
+#include "listeners.h"
 
 namespace {
 
@@ -31,14 +31,14 @@ struct Played : Registry {
     on_event({"salt/job/" + jid + "/ret/m", data});
   }
 
-  Expectation expectation() {
+  Expectation make_expectation() {
     auto made = expect();
     REQUIRE(made);
     return *std::move(made);
   }
 
   Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
-    return expectation().listen(jid, std::move(listener));
+    return make_expectation().listen(jid, std::move(listener));
   }
 
   std::shared_ptr<Recorder> listener(std::string_view jid) {
@@ -74,58 +74,54 @@ std::string refusal(ErrorKind why) {
   return refused.error().message;
 }
 
-struct WithRegistry {
-  Played registry;
-};
-
-TEST_CASE_FIXTURE(WithRegistry, "a listener gets only events of its job") {
-  const auto mine = registry.listener("1");
-  const auto other = registry.listener("2");
-  registry.returns("2", "a");
-  registry.returns("1", "b");
-  registry.on_event({"syndic/s/1", "c"});
-  registry.on_event({"salt/run/1/ret", "d"});
-  for (const char* tag : {"salt/job/1/new", "salt/auth", "1"}) registry.on_event({tag, "e"});
-  registry.returns("3", "f");
+TEST_CASE_FIXTURE(Played, "a listener gets only events of its job") {
+  const auto mine = listener("1");
+  const auto other = listener("2");
+  returns("2", "a");
+  returns("1", "b");
+  on_event({"syndic/s/1", "c"});
+  on_event({"salt/run/1/ret", "d"});
+  for (const char* tag : {"salt/job/1/new", "salt/auth", "1"}) on_event({tag, "e"});
+  returns("3", "f");
   CHECK(mine->received(0) == Heard{"m=b", "s=c", "=d"});
   CHECK(other->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "a listener first gets events since its expectation") {
-  registry.returns("1", "too early");
-  const auto older = registry.expectation();
-  registry.returns("1", "early");
-  auto expectation = registry.expectation();
-  for (const char* data : {"a", "b", "c"}) registry.returns("1", data);
+TEST_CASE_FIXTURE(Played, "a listener first gets events since its expectation") {
+  returns("1", "too early");
+  const auto older = make_expectation();
+  returns("1", "early");
+  auto expectation = make_expectation();
+  for (const char* data : {"a", "b", "c"}) returns("1", data);
   const auto listener = listener_of(expectation, "1");
-  registry.returns("1", "d");
+  returns("1", "d");
   CHECK(listener->received(0) == Heard{"m=a", "m=b", "m=c", "m=d"});
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "events during a replay follow the replayed ones") {
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  registry.returns("1", "b");
+TEST_CASE_FIXTURE(Played, "events during a replay follow the replayed ones") {
+  auto expectation = make_expectation();
+  returns("1", "a");
+  returns("1", "b");
   const auto listener = std::make_shared<Recorder>();
   listener->on_hear = [&](std::string_view data) {
-    if (data == "a") std::thread([&] { registry.returns("1", "c"); }).join();
-    if (data == "c") std::thread([&] { registry.returns("1", "d"); }).join();
+    if (data == "a") std::thread([&] { returns("1", "c"); }).join();
+    if (data == "c") std::thread([&] { returns("1", "d"); }).join();
   };
   CHECK(expectation.listen("1", listener));
-  registry.returns("1", "e");
+  returns("1", "e");
   CHECK(listener->received(0) == Heard{"m=a", "m=b", "m=c", "m=d", "m=e"});
   CHECK_FALSE(listener->crowded());
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "a slow listener does not block others") {
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  const auto other = registry.listener("2");
+TEST_CASE_FIXTURE(Played, "a slow listener does not block others") {
+  auto expectation = make_expectation();
+  returns("1", "a");
+  const auto other = listener("2");
   const auto slow = std::make_shared<Recorder>();
   slow->on_hear = [&](std::string_view) {
-    std::thread([&] { registry.returns("2", "b"); }).join();
+    std::thread([&] { returns("2", "b"); }).join();
     CHECK(other->received(1) == Heard{"m=b"});
-    CHECK(registry.expect());
+    CHECK(expect());
   };
   CHECK(expectation.listen("1", slow));
   CHECK(slow->received(0).size() == 1);
@@ -137,12 +133,12 @@ TEST_CASE("events are kept only while an expectation needs them") {
   registry.returns("1", "a");
   registry.returns("1", "a");
   for (int i = 0; i < 3; ++i) {
-    const auto expectation = registry.expectation();
+    const auto expectation = registry.make_expectation();
     registry.returns("1", "a");
   }
-  std::optional first(registry.expectation());
+  std::optional first(registry.make_expectation());
   registry.returns("1", "a");
-  const auto second = registry.expectation();
+  const auto second = registry.make_expectation();
   first.reset();
   registry.returns("1", "b");
   CHECK(log.text().empty());
@@ -152,7 +148,7 @@ TEST_CASE("dropped events are logged once and reported to their job") {
   const std::size_t most = 2 * bytes_of_each();
   Played registry({.max_early_bytes = most});
   const rest_fcgi::test::CapturedLog log;
-  auto expectation = registry.expectation();
+  auto expectation = registry.make_expectation();
   for (const char* data : {"a", "b", "c", "d"}) registry.returns("1", data);
   const std::string text = log.text();
   const std::size_t first = text.find("bytes of events arrived for jobs");
@@ -170,7 +166,7 @@ TEST_CASE("dropped events are logged once and reported to their job") {
 
 TEST_CASE("only jobs that lost events are told") {
   Played registry({.max_early_bytes = 1000});
-  auto expectation = registry.expectation();
+  auto expectation = registry.make_expectation();
   registry.returns("1", std::string(1000, 'x'));
   const auto other = listener_of(expectation, "2");
   registry.returns("2", "a");
@@ -208,55 +204,55 @@ TEST_CASE("the number of listeners is limited") {
   CHECK(third->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "a job has one listener at a time") {
+TEST_CASE_FIXTURE(Played, "a job has one listener at a time") {
   const auto first = std::make_shared<Recorder>();
   const auto second = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", first));
-  const auto refused = registry.listen_at_once("1", second);
+  CHECK(listen_at_once("1", first));
+  const auto refused = listen_at_once("1", second);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
   CHECK(refused.error().message == "Another call already waits for the job 1.");
   first->want_no_more();
-  CHECK(registry.listen_at_once("1", second));
-  registry.returns("1", "a");
+  CHECK(listen_at_once("1", second));
+  returns("1", "a");
   CHECK(first->received(0).empty());
   CHECK(second->received(0) == Heard{"m=a"});
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "each listener is told once about a loss") {
-  const auto first = registry.listener("1");
-  const auto second = registry.listener("2");
-  registry.not_joined(kGone);
-  registry.not_joined(kGone);
-  registry.joined();
-  registry.returns("1", "a");
+TEST_CASE_FIXTURE(Played, "each listener is told once about a loss") {
+  const auto first = listener("1");
+  const auto second = listener("2");
+  not_joined(kGone);
+  not_joined(kGone);
+  joined();
+  returns("1", "a");
   CHECK(first->received(0) == Heard{kBusLost, "m=a"});
   CHECK(second->received(0) == Heard{kBusLost});
-  registry.not_joined(kGone);
+  not_joined(kGone);
   CHECK(first->received(0) == Heard{kBusLost, "m=a", kBusLost});
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "an expectation reports an earlier loss") {
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  registry.not_joined(kGone);
+TEST_CASE_FIXTURE(Played, "an expectation reports an earlier loss") {
+  auto expectation = make_expectation();
+  returns("1", "a");
+  not_joined(kGone);
   const auto first = listener_of(expectation, "1");
   CHECK(first->received(0) == Heard{kBusLost});
-  registry.joined();
-  registry.returns("1", "b");
+  joined();
+  returns("1", "b");
   CHECK(first->received(0) == Heard{kBusLost, "m=b"});
-  registry.returns("2", "c");
+  returns("2", "c");
   const auto second = listener_of(expectation, "2");
   CHECK(second->received(0) == Heard{kBusLost, "m=c"});
-  const auto third = registry.listener("3");
-  registry.returns("3", "d");
+  const auto third = listener("3");
+  returns("3", "d");
   CHECK(third->received(0) == Heard{"m=d"});
 }
 
 TEST_CASE("a loss during a replay is reported after it") {
   for (const bool rejoined : {false, true}) {
     Played registry;
-    auto expectation = registry.expectation();
+    auto expectation = registry.make_expectation();
     registry.returns("1", "a");
     registry.returns("1", "b");
     const auto listener = std::make_shared<Recorder>();
@@ -270,8 +266,7 @@ TEST_CASE("a loss during a replay is reported after it") {
   }
 }
 
-TEST_CASE(
-    "without the bus expect fails with a text, and close releases waiting threads and tells listeners") {
+TEST_CASE("without the bus expect fails, and close releases waiting threads and listeners") {
   CHECK(refusal(kGone) == "Salt Master is not available.");
   CHECK(refusal(ErrorKind::authorization) ==
         "rest_fcgi cannot connect to the Salt master's event bus: its user has no permission for "
@@ -288,19 +283,19 @@ TEST_CASE(
   CHECK_FALSE(registry.expect());
 }
 
-TEST_CASE_FIXTURE(WithRegistry, "a chosen job id is claimed until it is used") {
-  auto claim = registry.expect("1");
+TEST_CASE_FIXTURE(Played, "a chosen job id is claimed until it is used") {
+  auto claim = expect("1");
   REQUIRE(claim);
   std::optional first(*std::move(claim));
-  const auto refused = registry.expect("1");
+  const auto refused = expect("1");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "Another call already waits for the job 1.");
-  CHECK(registry.expect("2"));
+  CHECK(expect("2"));
   const auto listener = listener_of(*first, "1");
   first.reset();
-  CHECK_FALSE(registry.expect("1"));
+  CHECK_FALSE(expect("1"));
   listener->want_no_more();
-  CHECK(registry.expect("1"));
+  CHECK(expect("1"));
 }
 
 TEST_CASE("after very many losses each job may have lost events") {

@@ -83,8 +83,7 @@ TEST_CASE("the limit of a class leaves workers and connections for others") {
                          Row{4, 5, {4, 1, 2, 2, 1, 2, 2}}, Row{1, 5, {1, 1, 1, 1, 1, 1, 1}},
                          Row{0, 0, {1, 1, 1, 1, 1, 1, 1}}}) {
     for (std::size_t i = 0; i < std::size(kClasses); ++i) {
-      CAPTURE(i);
-      CHECK(class_limit(kClasses[i], of(row.connections, row.workers)) == row.limits[i]);
+      CHECK_MESSAGE(class_limit(kClasses[i], of(row.connections, row.workers)) == row.limits[i], i);
     }
   }
 }
