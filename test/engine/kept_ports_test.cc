@@ -58,14 +58,11 @@ std::string kept(const std::string& names, const char* pid = nullptr) {
 
 }  // namespace
 
-TEST_CASE("drop_stale_ports closes the stored sockets of other ports") {
+TEST_CASE("drop_stale_ports closes the stored sockets of other ports, and keeps those of socket units") {
   CHECK(kept("port-127.0.0.1-8000:port-__-8001") == "first second 2");
   CHECK(kept("port-127.0.0.1-9000:port-__-8001") == "second 1");
   CHECK(kept("port-127.0.0.1-8000:port-127.0.0.1-8001") == "first 1");
   CHECK(kept("port-127.0.0.1-9000:port-127.0.0.1-9001") == "0");
-}
-
-TEST_CASE("drop_stale_ports keeps the sockets of socket units") {
   CHECK(kept("rest_fcgi.socket:port-__-8001") == "first second 2");
   CHECK(kept("port-__-9000:rest_fcgi.socket") == "second 1");
 }

@@ -26,9 +26,7 @@ struct World {
   }
 
   [[nodiscard]] bool has(const std::string& line) const {
-    const std::string text = registry->text(metrics::Format::text);
-    CAPTURE(text);
-    return text.find("\n" + line + "\n") != std::string::npos;
+    return registry->text(metrics::Format::text).find("\n" + line + "\n") != std::string::npos;
   }
 };
 

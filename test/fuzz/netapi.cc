@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "../client/admitted.h"
@@ -12,12 +13,21 @@
 #include "netapi/request.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/http/application.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {
 namespace {
+
+std::string whole_body(const http::Response& response) {
+  const auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
+  if (stream == nullptr) return response.text();
+  std::string text;
+  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
+  return text;
+}
 
 constexpr std::string_view kSecret = "what nobody may read";
 

@@ -74,7 +74,8 @@ std::string id_of(const EventPtr& event) {
 
 }  // namespace
 
-TEST_CASE("check_event refuses an empty, long or multi-line tag") {
+TEST_CASE(
+    "check_event refuses an empty, long or multi-line tag, and data that is no object or nested too deeply") {
   CHECK(check_event("salt/netapi/hook/\xC3\xA4 b", Json::trusted(R"({"post": {"a": [1]}})")));
   CHECK(check_event(std::string(512, 'a'), Json::empty_object()));
   CHECK(refusal("").find("found an empty string") != std::string::npos);
@@ -86,9 +87,6 @@ TEST_CASE("check_event refuses an empty, long or multi-line tag") {
   for (const char* tag : {"\xFF", "a\xC3", "\xED\xA0\x80", "\x80"}) {
     CHECK(refusal(tag).find("not UTF-8") != std::string::npos);
   }
-}
-
-TEST_CASE("check_event refuses data that is no object or is nested too deeply") {
   CHECK(refusal("a", Json::trusted("[1]")) == "An event's data: found list, expected an object.");
   CHECK(refusal("a", Json::string("x")) == "An event's data: found str, expected an object.");
   const auto nested = [](std::size_t depth) {
@@ -186,8 +184,7 @@ TEST_CASE("a slow reader gets an error after events were dropped") {
     log->append(tag, kNone, "");
     CHECK(read(*quick).size() == 1);
   }
-  const Error error = ended(*slow);
-  CHECK(error.kind == ErrorKind::timeout);
+  CHECK(ended(*slow).kind == ErrorKind::timeout);
 }
 
 TEST_CASE("the log limits its bytes, and keeps one event of any size") {

@@ -84,7 +84,7 @@ Result<master::Job> FakeMaster::publish(const master::Permit&, const Publication
   if (!jid) return jid.error();
   std::vector<master::Return> already;
   for (const std::string& minion : reached) {
-    if (publication.what == at_once_to && already.size() < at_once.size()) {
+    if (publication.what == What::call && already.size() < at_once.size()) {
       already.push_back(returned(minion, at_once[already.size()]));
     } else if (std::find(silent.begin(), silent.end(), minion) != silent.end()) {
       continue;

@@ -27,15 +27,14 @@ class FakeMaster final : public master::Master {
   using Returns = std::shared_ptr<master::Addressee>;
   using What = master::Publication::What;
 
-  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< The minions that every target matches.
+  /// The minions that every target matches.
+  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};
   std::vector<std::string> missing;
-  std::vector<std::string>
-      below_syndic;               ///< The ids of minions below a syndic. A job reports them as missing.
-  std::vector<std::string> gone;  ///< The ids of minions that answer a ping but not a call.
-  std::vector<std::string> silent;
+  std::vector<std::string> below_syndic;  ///< A job reports the minions in `below_syndic` as missing.
+  std::vector<std::string> gone;          ///< The minions in `gone` answer a ping but not a call.
+  std::vector<std::string> silent;        ///< The minions in `silent` never answer.
   /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
   std::vector<std::string> at_once;
-  What at_once_to = What::call;  ///< The kind of publication whose result has the returns in `at_once`.
   /// A function that the master calls for each minion of a job. The function passes the minion's return to
   /// the callback `Returns`, its last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>

@@ -90,21 +90,17 @@ class Recorded {
 
 using Strings = std::vector<std::string>;
 
-struct WithRecorder {
-  const Recorded recorded;
-};
-
 }  // namespace
 
-TEST_CASE_FIXTURE(WithRecorder, "a published job is recorded with its load and returns, and delivered") {
+TEST_CASE_FIXTURE(Recorded, "a published job is recorded with its load and returns, and delivered") {
   const auto returns = std::make_shared<master::Returns>();
-  const master::Job job = recorded.publish({}, returns);
+  const master::Job job = publish({}, returns);
   for (const std::string& minion : job.minions) {
     const auto delivery = returns->take(SteadyTime::max());
     REQUIRE(delivery);
     CHECK(std::get<master::Return>(*delivery).minion == minion);
   }
-  const auto load = recorded.load_of(job.jid);
+  const auto load = load_of(job.jid);
   REQUIRE(load);
   CHECK(load->fun.text() == R"("test.ping")");
   CHECK(load->arg.text() == R"([1, {"a": 2, "__kwarg__": true}])");
@@ -113,81 +109,81 @@ TEST_CASE_FIXTURE(WithRecorder, "a published job is recorded with its load and r
   CHECK(load->user == "saltdev");
   CHECK(load->metadata->text() == R"({"ticket": 5})");
   CHECK(load->minions == Strings{"ms-0", "ms-1", "ms-2"});
-  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
+  CHECK(returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "returns that come with the job are recorded and delivered") {
-  recorded.fake->at_once = {"1", "2"};
+TEST_CASE_FIXTURE(Recorded, "returns that come with the job are recorded and delivered") {
+  fake->at_once = {"1", "2"};
   const auto returns = std::make_shared<master::Returns>();
-  const master::Job job = recorded.publish({}, returns);
+  const master::Job job = publish({}, returns);
   CHECK(job.returned.empty());
   for (const char* minion : {"ms-2", "ms-0", "ms-1"}) {
     const auto delivery = returns->take(SteadyTime::max());
     REQUIRE(delivery);
     CHECK(std::get<master::Return>(*delivery).minion == minion);
   }
-  CHECK(recorded.returned_to(job.jid).size() == 3);
+  CHECK(returned_to(job.jid).size() == 3);
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "returns after the end of the wait are recorded") {
+TEST_CASE_FIXTURE(Recorded, "returns after the end of the wait are recorded") {
   std::weak_ptr<master::Addressee> kept;
-  recorded.fake->on_minion = [&](const std::string& minion, const Publication&, const std::string&,
-                                 const FakeMaster::Returns& returns) {
+  fake->on_minion = [&](const std::string& minion, const Publication&, const std::string&,
+                        const FakeMaster::Returns& returns) {
     if (minion != "ms-2") return returns->put(returned(minion));
     kept = returns;
   };
-  const master::Job job = recorded.publish();
-  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1"});
+  const master::Job job = publish();
+  CHECK(returned_to(job.jid) == Strings{"ms-0", "ms-1"});
   kept.lock()->put(returned("ms-2", "7"));
-  CHECK(recorded.returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
+  CHECK(returned_to(job.jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "a step of a batch is recorded with its minions") {
-  const master::Job job = recorded.publish({What::call, Strings{"ms-1"}, {}});
-  const auto load = recorded.load_of(job.jid);
+TEST_CASE_FIXTURE(Recorded, "a step of a batch is recorded with its minions") {
+  const master::Job job = publish({What::call, Strings{"ms-1"}, {}});
+  const auto load = load_of(job.jid);
   CHECK(load->tgt.text() == R"(["ms-1"])");
   CHECK(load->tgt_type == "list");
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "questions about minions and jobs are not recorded") {
-  CHECK_FALSE(recorded.load_of(recorded.publish({What::ping, {}, {}}).jid));
+TEST_CASE_FIXTURE(Recorded, "questions about minions and jobs are not recorded") {
+  CHECK_FALSE(load_of(publish({What::ping, {}, {}}).jid));
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "a job that was not published, or matched no minion, is not recorded") {
-  recorded.fake->on_start = [](const std::string&) -> std::optional<Error> {
+TEST_CASE_FIXTURE(Recorded, "a job that was not published, or matched no minion, is not recorded") {
+  fake->on_start = [](const std::string&) -> std::optional<Error> {
     return Error{ErrorKind::unavailable, "gone"};
   };
-  const Admitted admitted(*recorded.fake, kPing);
-  const auto refused = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
+  const Admitted admitted(*fake, kPing);
+  const auto refused = master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "gone");
-  recorded.fake->minions.clear();
-  const master::Job nobody = recorded.publish();
+  fake->minions.clear();
+  const master::Job nobody = publish();
   CHECK(nobody.jid.empty());
-  recorded.flush();
+  flush();
   int jobs = 0;
   const auto count = [&](const returner::Load&) { return ++jobs > 0; };
-  REQUIRE(recorded.cache->get_jids({}, count));
+  REQUIRE(cache->get_jids({}, count));
   CHECK(jobs == 0);
 }
 
-TEST_CASE_FIXTURE(WithRecorder, "the minions that a syndic names are expected, the syndic is not") {
+TEST_CASE_FIXTURE(Recorded, "the minions that a syndic names are expected, the syndic is not") {
   std::weak_ptr<master::Addressee> kept;
-  recorded.fake->minions = {"syndic"};
-  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
-                                 const FakeMaster::Returns& returns) {
+  fake->minions = {"syndic"};
+  fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
+                        const FakeMaster::Returns& returns) {
     kept = returns;
     returns->put(master::MoreMinions{{"below-0", "below-1"}, {"syndic"}});
     returns->put(returned("below-0"));
   };
-  const master::Job job = recorded.publish();
-  const auto load = recorded.load_of(job.jid);
+  const master::Job job = publish();
+  const auto load = load_of(job.jid);
   Strings minions = load->minions;
   std::sort(minions.begin(), minions.end());
   CHECK(minions == Strings{"below-0", "below-1", "syndic"});
-  CHECK(recorded.returned_to(job.jid) == Strings{"below-0"});
+  CHECK(returned_to(job.jid) == Strings{"below-0"});
   kept.lock()->put(returned("below-1"));
-  CHECK(recorded.returned_to(job.jid) == Strings{"below-0", "below-1"});
+  CHECK(returned_to(job.jid) == Strings{"below-0", "below-1"});
 }
 
 TEST_CASE("beyond the limit the oldest unfinished job is dropped") {
