@@ -65,9 +65,6 @@ TEST_CASE("drop_stale_ports closes the stored sockets of other ports, and keeps 
   CHECK(kept("port-127.0.0.1-9000:port-127.0.0.1-9001") == "0");
   CHECK(kept("rest_fcgi.socket:port-__-8001") == "first second 2");
   CHECK(kept("port-__-9000:rest_fcgi.socket") == "second 1");
-}
-
-TEST_CASE("drop_stale_ports changes nothing if the sockets are not for this process or have no names") {
   CHECK(kept("port-__-9000:port-__-9001", "1") == "first second 2");
   CHECK(kept("port-__-9000") == "first second 2");
 }

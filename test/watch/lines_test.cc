@@ -56,7 +56,7 @@ TEST_CASE(
   CHECK(line("not JSON").empty());
 }
 
-TEST_CASE("the time of an event is local time") {
+TEST_CASE("the time of an event is local time, and control characters do not reach the terminal") {
   ::setenv("TZ", "XXX-2", 1);  // the time zone is two hours east of Greenwich
   ::tzset();
   CHECK(line_of(R"({"tag": "t", "data": {"_stamp": "2026-11-26T23:13:14.5", "id": "m"}})", {}) ==
@@ -64,9 +64,6 @@ TEST_CASE("the time of an event is local time") {
   ::unsetenv("TZ");
   ::tzset();
   CHECK(line_of(R"({"tag": "t", "data": {"id": "m"}})", {}) == "--:--:-- t id=m\n");
-}
-
-TEST_CASE("control characters do not reach the terminal") {
   // The event contains ESC, DEL, U+009B (CSI) and U+202E (right-to-left override).
   const std::string event =
       "{\"tag\": \"t\\u001b[2J\", \"data\": {\"fun\": \"a\\u0007\x7f\xC2\x9B\xE2\x80\xAE\", \"id\": "

@@ -31,10 +31,6 @@ void check(const Error& error, ErrorKind kind, std::string_view user = "") {
 
 constexpr const char* kInterruptedText = "\"Job interrupted: the engine shut down before it ended.\"";
 
-SteadyTime now() {
-  return std::chrono::steady_clock::now();
-}
-
 embedded::Options with_pillars() {
   embedded::Options options;
   options.minions = {{"ms-0", Json::empty_object(), Json::trusted(R"({"secret": "abc"})")},
@@ -343,7 +339,7 @@ TEST_CASE("calls that have not ended at the deadline of a shutdown are recorded 
   options.max_workers = 1;
   EmbeddedEngine engine(options);
   const std::string jid = engine.start_sleep("*");
-  CHECK(engine.runtime->shutdown(now()) == 3);
+  CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 3);
   CHECK(engine.lookup(jid) == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", kInterruptedText));
   const std::string stored = engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)).ret.text();
   CHECK(holds(stored, R"("retcode": 1, "success": false)"));
@@ -361,7 +357,7 @@ TEST_CASE("a caller gets the interrupted return of a shutdown") {
       engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"), {}, returns));
   REQUIRE(engine.master->runner(engine.permit(R"("client": "runner", "fun": "test.sleep", "arg": [600])"),
                                 runner_returns));
-  CHECK(engine.runtime->shutdown(now()) == 2);
+  CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);
   const auto ret = returns->take(EmbeddedEngine::soon());
   REQUIRE(ret.has_value());
   const auto& minions_ret = std::get<master::Return>(*ret);

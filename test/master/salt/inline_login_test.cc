@@ -109,14 +109,6 @@ TEST_CASE("with inline_login credentials are sent with each call, without a sepa
   CHECK(holds(world.loads("publish").at(0), R"("password": "secret")"));
 }
 
-TEST_CASE("with inline_login a user in publisher_acl_blacklist is refused") {
-  SaltWorld world(inline_login());
-  world.refuse("publish", "AuthorizationError");
-  const Error refused = world.refusal(kLookedUp[1]);
-  CHECK(refused.kind == ErrorKind::authorization);
-  CHECK(refused.user == "fred");
-}
-
 TEST_CASE("with inline_login a failed confirmation counts as a login") {
   const test::CapturedLog log;
   SaltWorld world(inline_login(), {}, {.tries = 1});

@@ -33,7 +33,7 @@ std::string with_load(const std::string& load) {
 template <class Read>
 void check_malformed(Read read, const std::vector<std::pair<std::string, const char*>>& rows) {
   test::check_bad_replies(read);
-  for (const auto& [json, part] : rows) CHECK_MESSAGE(holds(failure(read, packed(json)), part), json);
+  for (const auto& row : rows) CHECK_MESSAGE(holds(failure(read, packed(row.first)), row.second), row.first);
 }
 
 std::string error(const std::string& name, const std::string& message) {

@@ -113,10 +113,7 @@ TEST_CASE("members that are not secret, and counts under plural names, are shown
        R"({"data": {"tokens": 3, "max_tokens": 4096, "passwords": "12", "bypass": "on"}})"},
       {"salt/netapi/hook/x",
        R"({"body": "tokens=3&compass=north", "post": {"tokens": "3", "compass": "north"}})"}};
-  for (const auto& [tag, data] : events) {
-    CAPTURE(tag);
-    CHECK(bus.shown(tag, data) == data);
-  }
+  for (const auto& [tag, data] : events) CHECK(bus.shown(tag, data) == data);
 }
 
 TEST_CASE("a name is secret if its last word is") {

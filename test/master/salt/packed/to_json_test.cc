@@ -207,11 +207,10 @@ constexpr std::pair<std::string_view, std::string_view> kEvents[] = {
 
 }  // namespace
 
-TEST_CASE("events of a real master become the same JSON as in Salt") {
-  for (const auto& [file, json] : kEvents) CHECK_MESSAGE(text_of(event_data(file)) == json, file);
-}
-
-TEST_CASE("types that Salt cannot write become valid JSON") {
+TEST_CASE(
+    "events of a real master become the same JSON as in Salt, types that Salt cannot write valid JSON") {
+  for (const auto& event : kEvents)
+    CHECK_MESSAGE(text_of(event_data(event.first)) == event.second, event.first);
   const std::string data = event_data("22-event-ret-odd-types.bin");
   const auto fields = Fields::read(data, {"return"});
   CHECK(text_of(fields->find("return")->packed) ==

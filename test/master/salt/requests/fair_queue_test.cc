@@ -75,7 +75,7 @@ TEST_CASE("the limit of a class leaves workers and connections for others") {
   using enum PriorityClass;
   constexpr PriorityClass kClasses[] = {publish, question, runner, wheel, wheel_async, login, token};
   struct Row {
-    std::size_t connections, workers, limits[std::size(kClasses)];
+    std::size_t connections, workers, limits[7];
   };
   for (const Row& row : {Row{16, 5, {16, 4, 4, 3, 2, 3, 3}}, Row{16, 4, {16, 4, 3, 2, 1, 2, 2}},
                          Row{16, 1, {16, 4, 1, 1, 1, 1, 1}}, Row{16, 2, {16, 4, 1, 1, 1, 1, 1}},
