@@ -21,14 +21,6 @@
 namespace rest_fcgi::fuzz {
 namespace {
 
-std::string whole_body(const http::Response& response) {
-  const auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
-  if (stream == nullptr) return response.text();
-  std::string text;
-  for (auto part = (*stream)->next(); part && !part->empty(); part = (*stream)->next()) text += *part;
-  return text;
-}
-
 constexpr std::string_view kSecret = "what nobody may read";
 
 /// Makes a folder of static files and returns its path. Outside the folder is a file with a secret, and a
