@@ -169,7 +169,9 @@ Task<> Listener::hear_messages() {
     co_await link_.wait_until_free();
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
-    if (error) break;
+    if (error.category() == websocket::make_error_code(websocket::error::closed).category()) break;
+    // The connection has ended, and Asio would wait for ever in another read.
+    if (error) throw boost::system::system_error(error);
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {
       // Ends the stream, because the text is not UTF-8. Beast does not notice malformed UTF-8 if the last
