@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : MIT
+# SPDX-License-Identifier: MIT
 """Runs fuzz targets, one on each processor: run.py FUZZER FOLDER SECONDS [TARGET...]
 
 FOLDER/NAME has the corpus of a target, FOLDER/NAME.log has the output, and FOLDER/broke has inputs that broke a target.
@@ -31,7 +31,7 @@ def run(fuzzer, folder, seconds, name, most):
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
-#The fuzz targets keep temporary files in memory(/ dev / shm).If a sanitizer finds an error, the run ends.
+    # The fuzz targets keep temporary files in memory (/dev/shm). If a sanitizer finds an error, the run ends.
     environment = os.environ | {
         "FUZZ_TARGET": name,
         "TMPDIR": "/dev/shm",
