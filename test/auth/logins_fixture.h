@@ -30,8 +30,8 @@ inline Credentials with_token(std::string_view token) {
   return with_token(SecretView(token));
 }
 
-/// A `Logins` object whose check accepts every token and the password `sesame`. Thread-safe, except for
-/// changes of the public members.
+/// A `Logins` object with a check that accepts every token, and only the password `sesame`. Thread-safe,
+/// except for changes of the public members.
 class LoginsFixture {
  public:
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
@@ -65,7 +65,7 @@ class LoginsFixture {
   std::atomic<int> asked = 0;
   std::chrono::seconds lasts{std::chrono::hours(12)};
   std::chrono::seconds keep = std::chrono::seconds::max();
-  /// Checks credentials in place of the usual check, if set. Returns an error for wrong credentials.
+  /// A function that, if set, replaces the usual check. It returns an error for wrong credentials.
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:

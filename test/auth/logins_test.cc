@@ -21,8 +21,8 @@ using std::chrono::seconds;
 constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
 
-/// Checks that the login is refused without a check of the credentials by the back end, and that the log has
-/// the cause.
+/// Checks that the login is refused, that the back end did not check the credentials, and that the log has
+/// `cause`.
 void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
   CAPTURE(cause);
   const test::CapturedLog log;
@@ -83,7 +83,7 @@ TEST_CASE("a grant is remembered until its own bound, but not after its token ex
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // The last request has the earliest deadline, although it begins after the others.
+  // A request with an earlier deadline may use a grant for five seconds after the check, but not longer.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }
@@ -139,8 +139,8 @@ TEST_CASE("threads that wait for the check of a wrong password are refused, and 
     threads.push_back(std::async(std::launch::async, [&] {
       while (true) {
         auto outcome = logins.login(wrong, end);
-        // The login of the main thread, below, may wait for the check for a moment. This thread is then
-        // refused and tries again.
+        // At this moment, a login of the main thread (below) may be one of those that wait for the check. The
+        // login of this thread is then refused and tried again.
         if (outcome || outcome.error().kind != ErrorKind::unavailable) return outcome;
       }
     }));
@@ -340,7 +340,7 @@ TEST_CASE("after a revocation of a user no remembered token is good, and a passw
   LoginsFixture logins({.tries = 0}, seconds(300), list);
   REQUIRE(logins.login(with_token(kToken)));
   const auto password = *logins.login(with_password("fred", "sesame"));
-  // The tokens of the fixture belong to a user with an empty name and an empty eauth.
+  // In this fixture, a token belongs to a user with an empty name and an empty eauth.
   REQUIRE(list->add_user("", "", time.wall()));
   REQUIRE(list->add_user("pam", "fred", time.wall()));
   logins.clock.advance(seconds(2));

@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 /// on standard input, and the user name in the variable PAM_USER. Not synchronized.
 class PamFixture {
  public:
-  /// Creates scripts that accept the password `sesame` of any user and refuse the account `expired`.
+  /// Creates two scripts. They accept the password `sesame` of any user and refuse the account `expired`.
   PamFixture() {
     script("auth", "read -r word; test \"$word\" = sesame");
     script("account", "test \"$PAM_USER\" != expired");

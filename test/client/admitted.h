@@ -11,7 +11,7 @@
 
 namespace rest_fcgi::test {
 
-/// One chunk with valid credentials, and its permit from a FakeMaster.
+/// One chunk (command) with valid credentials, and what FakeMaster's `admit` returned for the chunk.
 class Admitted {
  public:
   /// Admits a chunk. `keys` are additional members of the chunk as JSON without braces.

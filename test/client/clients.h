@@ -18,10 +18,10 @@ namespace rest_fcgi::test {
 class Clients {
  public:
   using What = FakeMaster::What;
-  /// Returns the return of a minion. A minion without a value is silent.
+  /// A function that returns the return of a minion. If it returns std::nullopt, the minion is silent.
   using Answer = std::function<std::optional<master::Return>(const std::string& minion, What what)>;
 
-  /// `change` may change the options, which are `quick_options()`.
+  /// The client has the options `quick_options()`, which the function `change` may change.
   explicit Clients(const std::function<void(client::Options&)>& change = [](client::Options&) {})
       : master_(std::make_shared<FakeMaster>()), client_(changed(change), master_) {}
 
@@ -58,7 +58,7 @@ class Clients {
     return reply.error();
   }
 
-  /// Runs a chunk whose reply has some items and a failure.
+  /// Runs a chunk whose reply has one item and an error in `failure`.
   [[nodiscard]] client::Reply partial(std::string_view keys) const {
     auto reply = run(keys);
     REQUIRE(reply);

@@ -162,7 +162,8 @@ TEST_CASE("a file that cannot be read, is not regular or is too large is a mista
   std::filesystem::create_directory(dir / "d");
   check_message(read(dir), "d: found ");
   std::filesystem::remove(dir / "d");
-  REQUIRE(::mkfifo((dir / "d").c_str(), 0600) == 0);  // an open of a FIFO could wait for a writer
+  // Without O_NONBLOCK, open(2) of a FIFO waits for a writer.
+  REQUIRE(::mkfifo((dir / "d").c_str(), 0600) == 0);
   check_message(read(dir), "d: found ");
   std::filesystem::remove(dir / "d");
   std::filesystem::create_symlink("d", dir / "d");

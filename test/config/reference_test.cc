@@ -22,7 +22,7 @@ std::string deployed(const char* name) {
 
 using KeyNames = std::set<std::string, std::less<>>;
 
-/// Adds the names of the keys that `read_settings` reads from `file`, without the names of their sections.
+/// Adds the keys that `read_settings` reads from `file` to `names`, without the names of their sections.
 void add_keys(const std::string& file, KeyNames& names) {
   const auto root = *yaml::read("", file);
   Findings findings;

@@ -24,8 +24,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// An HTTP server on loopback with any bytes as its replies. The handler runs in one thread per connection.
-/// Not synchronized.
+/// An HTTP server on loopback whose handler sends replies byte by byte as the test wants. The handler runs in
+/// one thread per connection. Not synchronized.
 class FakeGateway {
  public:
   struct Request {
@@ -34,9 +34,9 @@ class FakeGateway {
     std::string headers;
     std::string body;
   };
-  /// Sends bytes unchanged. Returns false if the peer has closed the connection.
+  /// A function that sends bytes unchanged. It returns false if the peer has closed the connection.
   using Send = std::function<bool(std::string_view)>;
-  /// Answers a request. Returns false to close the connection.
+  /// A function that answers a request. It returns false to close the connection.
   using Handler = std::function<bool(const Request&, const Send&)>;
 
   explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {
@@ -160,7 +160,7 @@ class FakeGateway {
 /// Thread-safe.
 class ScriptedEtcd {
  public:
-  /// Returns the reply to the n-th request of a path, counted from 0. An empty reply breaks the connection.
+  /// A function that returns the n-th reply (from 0) for a path. An empty reply breaks the connection.
   using Answer = std::function<std::string(std::size_t n)>;
 
   explicit ScriptedEtcd(std::map<std::string, Answer> answers, std::string cluster_id = "7")

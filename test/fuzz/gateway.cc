@@ -75,8 +75,8 @@ class Heard final : public http::Feed {
   Messages messages_;
 };
 
-/// Makes a connection with two ends. `peer`, the other end, has sent the input and closed its sending
-/// direction. The caller owns the result and `peer`.
+/// Makes a connection and returns one end. `peer` becomes the other end, which has sent the input and closed
+/// its sending direction. The caller owns both ends.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -135,8 +135,7 @@ void fastcgi(std::string_view input) {
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
   // If a record FCGI_GET_VALUES repeats names, the reply overflows a buffer of libfcgi with room for three
-  // names
-  // (`ProcessManagementRecord` in fcgiapp.c), and the process ends. deploy/SECURITY.md says so.
+  // names (`ProcessManagementRecord` in fcgiapp.c), and the process ends. deploy/SECURITY.md says so.
   if (count_of("FCGI_M", input) > 3) return;
   static const bool ready = gateway::init_libfcgi().ok();
   require(ready, "libfcgi does not start");

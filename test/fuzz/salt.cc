@@ -41,8 +41,8 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return received;
 }
 
-/// Returns whether an event with this tag can be the return of a minion. In returns, the server does not hide
-/// passwords.
+/// Returns whether an event with this tag can be the return of a minion. The server does not hide passwords
+/// in returns, so the test does not look for them there.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;

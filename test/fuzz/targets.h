@@ -23,8 +23,8 @@ void http(std::string_view input);
 
 void websocket(std::string_view input);
 
-/// Reads the bytes that a web server sends on a FastCGI connection, first with libfcgi and then into an
-/// Environ.
+/// Reads the bytes that a web server sends on a FastCGI connection. libfcgi reads them, and the variables go
+/// into an Environ.
 void fastcgi(std::string_view input);
 
 /// Reads a request body into chunks (commands), with the rules of each front end. The first line of the input

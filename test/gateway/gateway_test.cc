@@ -286,7 +286,7 @@ TEST_CASE("serve counts requests that outlast shutdown_timeout, and their thread
   {
     Options options = threads_between(1, 10);
     options.shutdown_timeout = milliseconds(0);
-    // The door is shared, because a thread of the server uses it after the gateway is destroyed.
+    // The door is a shared_ptr, because a thread of the server uses it after the gateway is destroyed.
     RunningGateway server(
         [door](const http::Environ& request) {
           door->pass();

@@ -239,7 +239,7 @@ TEST_CASE("a port can be opened again at once after a connection on it was close
   auto listener = on_free_port("127.0.0.1");
   const int port = port_of(*listener);
   const FcgiClient client = FcgiClient::tcp(port);
-  listener->accept().reset();  // the side that closes first leaves the port in TIME_WAIT
+  listener->accept().reset();  // The server closes the connection first, so its port is in TIME_WAIT.
   listener.reset();
   open_listener(listening_on("tcp:127.0.0.1:" + std::to_string(port)));
 }

@@ -38,7 +38,7 @@ constexpr std::size_t kRounds = 100;
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Empties the output buffers. Otherwise the child would write the parent's buffered text a second time.
+    // Empties the output buffers, because the child would write the parent's buffered text again.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();
@@ -93,7 +93,7 @@ FcgiClient connect_when_served(const std::string& path) {
   return std::move(client.back());
 }
 
-/// Calls harden_process. The result has one bit for each missing protection.
+/// Calls `harden_process` and returns one bit for each protection that is then missing.
 int missing_protections() {
   harden_process();
   rlimit core = {};

@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-# Maps a component to the components, or single headers, whose interface the component may include. Every component may
-# include core.
+# Maps a component to what it may include from include/rest_fcgi/: a component (all of its headers) or a single header. Every
+# component may include core.
 MAY_INCLUDE = {
     "core": [],
     "http": [],

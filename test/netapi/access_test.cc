@@ -74,12 +74,11 @@ TEST_CASE("Origin and Sec-Fetch-Site identify pages of other origins, also by sc
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
-  // The WebSocket client ws4py sends an Origin header with the scheme of the WebSocket's URL, which is `ws`
-  // or `wss`.
+  // ws4py, a WebSocket client, sends an Origin header with the scheme `ws` or `wss` of its URL.
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "wss://api.example.org"}, {"HTTPS", "on"}}));
   CHECK(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"HTTPS", "on"}}));
-  // A proxy may use TLS for the client's connection and no TLS for its connection to this server.
+  // If a proxy ends TLS, REQUEST_SCHEME is not the scheme that the client used.
   for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
     CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));
     CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}, {header, "192.0.2.1"}}));

@@ -39,7 +39,8 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// Takes the available parts of the feed. Appends a part with only an event's id to the part before it.
+  /// Takes the available parts of the feed. An event's id is a part of its own, and is added to the part
+  /// before.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);

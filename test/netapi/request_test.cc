@@ -22,8 +22,7 @@ Target target_with(const std::vector<std::pair<std::string, std::string>>& varia
   for (const auto& [name, value] : variables) environ.set(name, value);
   auto target = read_target(environ);
   REQUIRE(target);
-  // `method` points into `environ`, which is destroyed when this function returns. Clears `method` for this
-  // reason.
+  // Clears `method`, because `method` points into `environ`, which this function destroys on return.
   target->method = {};
   return *std::move(target);
 }

@@ -31,11 +31,11 @@ struct Row {
   std::string headers;
   std::string body;
   int status;
-  /// The expected body, if not empty. The order of JSON keys does not matter. The texts "<any>", "<jid>",
-  /// "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON, the body
-  /// must contain it.
+  /// `value` is the expected body, if not empty. The order of JSON keys does not matter. The texts "<any>",
+  /// "<jid>", "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON,
+  /// the body must contain it.
   std::string value;
-  /// `shows` has the expected headers in the same form. A header `-Name` must be missing.
+  /// `shows` has the expected headers in the form of `headers`. For `-Name`, the header must be missing.
   std::string shows{};
 };
 

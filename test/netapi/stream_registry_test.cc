@@ -131,8 +131,8 @@ TEST_CASE("streams survive a silent master until the token expires") {
 }
 
 TEST_CASE("a slow check of one token does not delay the others") {
-  // While `away` is true, the master does not answer checks of sessions. A check whose deadline has passed
-  // does not ask the master and uses the cached answer.
+  // While `away` is true, the master does not answer checks of sessions. After its deadline, a check uses the
+  // cached answer and does not ask the master.
   std::atomic<bool> away = false;
   const Table table;
   table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
@@ -165,8 +165,8 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Takes the new answers of a subscription and returns their number. Checks that each answer is for the
-/// subject `it` and repeats the chunk `q`, as `Slow` does.
+/// Takes the new answers of a subscription and returns their number. Checks that each is the answer of `Slow`
+/// to the chunk `q` for the subject `it`.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

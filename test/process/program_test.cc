@@ -37,7 +37,7 @@ TEST_CASE("run passes arguments unchanged, and returns outputs and exit status o
   CHECK_FALSE(has_children());
   CHECK(run(program({"printf", "%s|", "a b", "", "$HOME", "*", "'"})).output == "a b||$HOME|*|'|");
   Program both = shell("echo 1; echo 2 >&2; echo 3; kill -9 $$");
-  both.merge_errors = true;  // in the order of the program
+  both.merge_errors = true;  // The output has the lines in the order in which the program wrote them.
   const Ended killed = run(both);
   CHECK(killed.output == "1\n2\n3\n");
   CHECK(killed.errors.empty());
@@ -185,7 +185,8 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
   std::uint64_t ignored = 1;
   signals >> name >> std::hex >> in_mask >> name >> ignored;
   CHECK(in_mask == 0);
-  CHECK((ignored & 0x7fffffffU) == 0);  // the signals 1 to 31; glibc reserves some higher signals
+  // Only signals 1 to 31 are checked. glibc reserves some higher signals.
+  CHECK((ignored & 0x7fffffffU) == 0);
   const Ended ids = run(shell("cut -d' ' -f1,5,6,7 /proc/$$/stat; umask"));
   CHECK(ids.output == format("{0} {0} {0} 0\n0022\n", ids.pid));
   Program masked = shell("umask");

@@ -98,8 +98,8 @@ inline std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs a shell until the shell has written a line, and then stops the shell. The output of the result is the
-/// written text.
+/// Starts a shell, waits until it has written a line, and then stops it. The result has the text that the
+/// shell wrote.
 inline Ended run_until_line(const std::string& text, milliseconds grace) {
   const test::TempDir dir;
   Program shown = shell("exec > said; " + text);

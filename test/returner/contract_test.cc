@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(1) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 [1]"});
   CHECK(cache->get_jid(jid_number(1))->at(2).retcode == 3);
   CHECK(cache->get_jid(jid_number(1))->at(2).out == "nested");
-  // A later return is added to the job, or replaces the earlier return of its minion.
+  // After `save_job`, a return of a minion is added to the job, or replaces the earlier return of the minion.
   load.jid = jid_number(2);
   REQUIRE(cache->save_job(load, returns));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "soon")));
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(2) == std::vector<std::string>{"ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
   REQUIRE(cache->returner(jid_number(2), return_of("a", "late")));
   CHECK(returned(2) == std::vector<std::string>{"a \"late\"", "ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
-  // The second call of `save_job` replaces the load and the returns of its minions.
+  // A second `save_job` replaces the load, and the returns of those minions that it contains.
   load.minions = {"ms-2"};
   const std::vector<ReturnView> again{{"ms-2", "[2]"}};
   REQUIRE(cache->save_job(load, again));
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"came\"");
   CHECK(cache->get_jid(jid)->size() == 1);
-  // A placeholder never replaces a return, even if the return was saved together with its load.
+  // A placeholder also does not replace a return that was saved together with the load of the job.
   REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));

@@ -85,15 +85,15 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   const Host one(options);
   Host two(options);
   Host three(options);
-  one.run(1000);  // This job runs before the first listener starts.
+  one.run(1000);  // This job runs before the listeners of `two` and `three` start.
   REQUIRE(one.cache->get_jid(kJid));
   two.start();
   three.start();
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // `save_minions` does not announce a job a second time. The return below belongs to a job that ran before
-  // `start`, and the listener gets it with the load of this job.
+  // `save_minions` of a known job is not an event. A return of a job from before `start` is an event, and the
+  // listener also gets the load of this job.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");

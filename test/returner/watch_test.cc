@@ -317,7 +317,7 @@ TEST_CASE("a load that cannot be looked up is a loss, unless a later look-up suc
   CHECK(count("ret " + kJid + " \"unknown-function\"") == 2);
   CHECK(count("lost the load of job " + kJid + " cannot be read: no answer") == 1);
   CHECK(etcd.told().size() == 3);
-  // The load of an earlier job is found.
+  // When etcd answers again, the load of the job is found.
   returns();
   etcd.look_up_error.reset();
   etcd.stored[etcd.layout.load(kJid)] = etcd.layout.encoded(kLoad);

@@ -111,7 +111,7 @@ class Minions:
                 lambda minion=minion: self._identity.login(minion), lambda reply, minion=minion: self._identity.logged_in(minion, reply)
             )
         self._settle()
-        # A worker of the master answers this event, which shows that the workers run.
+        # A worker process of the master answers this event, so an answer shows that the workers run.
         first = self._ids[0]
         event = {"cmd": "_minion_event", "pretag": None, "tag": f"salt/minion/{first}/start", "data": "started"}
         self._connections.send(lambda: self._identity.seal(first, event))

@@ -40,7 +40,7 @@ class FileActions {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& argv, const std::string& log_file) {
-  // With `setpriv` (util-linux), the kernel kills the program when the thread that started it ends.
+  // `setpriv` (util-linux) makes the kernel kill the program when the thread that started it ends.
   std::vector<std::string> texts{"setpriv", "--pdeathsig", "KILL", "--"};
   texts.insert(texts.end(), argv.begin(), argv.end());
   std::vector<char*> pointers;

@@ -33,32 +33,32 @@ class FakeMaster final : public master::Master {
   std::vector<std::string> below_syndic;  ///< A job reports the minions in `below_syndic` as missing.
   std::vector<std::string> gone;          ///< The minions in `gone` answer a ping but not a call.
   std::vector<std::string> silent;        ///< The minions in `silent` never answer.
-  /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
+  /// `publish` returns the texts in `at_once` (JSON) at once, as the returns of the job's first minions.
   std::vector<std::string> at_once;
-  /// A function that the master calls for each minion of a job. The function passes the minion's return to
-  /// the callback `Returns`, its last parameter.
+  /// The master calls the function `on_minion` for each minion of a job. The function passes the minion's
+  /// return to its last parameter, a `Returns`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< The value of `is_accepted` in the result of `wheel_async`.
-  /// A function that the master calls in each call of `session`. If the function returns an error, `session`
-  /// returns this error.
+  bool says_at_once = true;  ///< `wheel_async` returns `says_at_once` as `is_accepted`.
+  /// The master calls the function `on_session` in each call of `session`. If the function returns an error,
+  /// `session` returns this error.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";  ///< The member `data` of each wheel's return, as JSON.
-  /// The return of each call of the client `ssh`, as JSON.
+  std::string wheel_data = "{}";  ///< `wheel_data` is the member `data` of each wheel's return.
+  /// `ssh_reply` is the return of each call of the client `ssh`, as JSON.
   std::string ssh_reply = R"({"web1": {"return": true}})";
-  /// A function that the master calls before it starts a job. `what` is the text of the job in `started()`.
-  /// If the function returns an error, the job does not start.
+  /// The master calls the function `on_start` before it starts a job. `what` is the text of the job in
+  /// `started()`. If the function returns an error, the job does not start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
   /// Returns the jobs that were started, in order. Each job is a text such as `call ms-0,ms-1`, `find_job
   /// ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// A function that the master calls before it fires an event. If the function returns an error, the master
-  /// does not fire the event.
+  /// The master calls the function `on_fire` before it fires an event. If the function returns an error, the
+  /// master does not fire the event.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
@@ -90,8 +90,8 @@ class FakeMaster final : public master::Master {
                                                       std::string_view after) override;
 
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< Which events each session may see.
-  /// The time at which all sessions expire: 12 hours after the time at which a ManualClock starts.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< Each session may see events of `scope`.
+  /// All sessions expire at `expire`, which is 12 hours after the time at which a ManualClock starts.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:

@@ -32,7 +32,7 @@ inline std::string run_with_sockets(const std::vector<int>& given, const std::st
                                     const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  // Empties the output buffers. Otherwise the child would write the parent's buffered text a second time.
+  // Empties the output buffers, because the child would write the parent's buffered text again.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = fork_alone();

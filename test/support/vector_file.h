@@ -26,7 +26,7 @@ inline std::string vector_file(std::string_view name) {
   return content.str();
 }
 
-/// The names of all files with recorded bytes.
+/// The names of the files in `test/vectors` that have recorded bytes of real masters (*.bin).
 inline const std::vector<std::string> kVectorFiles = [] {
   std::vector<std::string> names;
   std::error_code ignored;

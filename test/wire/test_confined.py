@@ -21,7 +21,7 @@ RULES = {
     "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
     "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
 }
-# The first parameters of cmd.run. A caller can give them as positional arguments.
+# The first parameters of cmd.run, which a caller can also give as positional arguments.
 PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
 
 

@@ -25,11 +25,11 @@ def test_cve_2012_6687_two_thousand_requests_use_less_than_110_megabytes_and_are
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
-    # 2000 threads have a request each, and 256 threads run jobs.
+    # 2000 threads handle one request each, and 256 threads run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
     assert call(daemon.address, local("test.ping", tgt="ms-0")) == [{"ms-0": True}]
-    # A thread may have a request whose job does not exist yet. `kill_all_jobs` ends only jobs that exist.
+    # A request can be in flight before its job exists. `kill_all_jobs` ends only jobs that exist, so the test waits for all jobs.
     running = local("saltutil.running", tgt="ms-0")
     wait_until(lambda: len(call(daemon.address, running)[0]["ms-0"]) == 2000, "2000 jobs exist", 4 * TIMEOUT)
     assert call(daemon.address, local("saltutil.kill_all_jobs", tgt="ms-0"))

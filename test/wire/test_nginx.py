@@ -106,7 +106,7 @@ def test_nginx_answers_504_in_json_after_its_timeout(start, front):
 
 
 NOT_IN_REQUESTS = {"HTTP_AUTHORIZATION", "HTTP_PROXY_AUTHORIZATION", "HTTP_REMOTE_ADDR", "HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH"}
-# A proxy in front of the HTTP port sets the headers below. Over FastCGI, variables have the same information.
+# The nginx files set the headers below only for the HTTP port. Over FastCGI, the CGI variables have the same information.
 SET_BY_PROXIES = {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}
 
 

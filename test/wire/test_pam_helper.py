@@ -51,7 +51,7 @@ def test_the_helper_refuses_input_that_is_not_a_socket():
     assert b"refused: standard input must be a socket" in result.stderr and b"nobody" in result.stderr
 
 
-# PAM services whose modules accept root without a password.
+# PAM services that accept root without a password.
 NOT_ASKING = {
     "su": "auth sufficient pam_rootok.so\nauth required pam_unix.so\n",
     "included": "auth include su\n",

@@ -76,7 +76,7 @@ const login = async () => (await (await post("/login", { username: "saltdev", pa
 const fire = async () => { for (let number = 0; number < 20; ++number) await post("/hook/test", { number }); };
 const numberOf = (text) => { const event = JSON.parse(text); return event.tag === "salt/netapi/hook/test" ? event.data.post.number : null; };
 """
-# EventSource cannot send the header X-Auth-Token, so the browser's cookie authenticates the stream.
+# EventSource, the browsers' API, cannot send the header X-Auth-Token, so the cookie authenticates the stream.
 EVENT_SOURCE = LOGIN + """
 await login();
 const source = new EventSource("/events"), heard = [], ids = new Set();

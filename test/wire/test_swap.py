@@ -103,7 +103,7 @@ class Listener(threading.Thread):
         try:
             while event := self.stream.event():
                 self.numbers += [event["data"]["post"]["number"]] if "post" in event["data"] else []
-            # A complete stream ends with the last HTTP chunk or a close frame.
+            # A stream is complete if its end is the last HTTP chunk or a close frame.
             self.end = getattr(self.stream, "end", "whole")
         except (OSError, EOFError, http.client.HTTPException, AssertionError) as error:
             self.end = error

@@ -29,8 +29,8 @@ std::string request_head(const Variables& variables) {
   return begin_request(false) + params(variables);
 }
 
-/// Makes both threads of the server read a request, so that each thread opens its descriptors. Returns the
-/// number of open descriptors.
+/// Makes both threads of the server handle a request, so that the descriptors of each thread are open.
+/// Returns the number of open descriptors.
 std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   {
     FcgiClient slow = server.connect();

@@ -82,7 +82,7 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads one reply. With `to_head`, the reply answers HEAD and has no body.
+  /// Reads one reply. If `to_head` is true, it is the reply to a HEAD request and has no body.
   HttpReply reply(bool to_head = false) {
     HttpReply found;
     found.head = text_before("\r\n\r\n");

@@ -172,7 +172,7 @@ TEST_CASE("open refuses a port in use and an unknown host with HOST:PORT") {
   CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
                                 ": Address already in use");
   Options nowhere = with_http();
-  // A label of a host name has at most 63 characters. DNS is not asked for this invalid host name.
+  // A label of a host name has at most 63 characters. This host name is invalid, so the test needs no DNS.
   nowhere.http[0].host = std::string(64, 'x');
   CHECK(refusal(nowhere).starts_with("rest_cherrypy: cannot listen on " + nowhere.http[0].host + ":"));
 }
@@ -233,7 +233,7 @@ TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets request
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // The text is shared, because a thread of the server may send it after the end of the test.
+  // The text is a shared_ptr, because a thread of the server may send it after the end of the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
   RunningGateway server(
       [large](const http::Environ&) {

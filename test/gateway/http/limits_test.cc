@@ -83,7 +83,7 @@ TEST_CASE("a peer that does not read its reply is dropped after send_timeout and
   stuck.send(http_get("/large"));
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
-  CHECK(eventually([&] { return open_files() <= before + 1; }));  // the connection `stuck` stays open
+  CHECK(eventually([&] { return open_files() <= before + 1; }));  // The connection `stuck` is still open.
   CHECK(!stuck.reply().is_complete);
 }
 

@@ -16,8 +16,8 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Makes feeds for a test. The test publishes the parts of the feeds, and the source collects the messages to
-/// the feeds. Thread-safe. The feeds keep the source alive.
+/// Makes feeds (the bodies of event streams). Each text that a test publishes goes to all feeds. The source
+/// collects the messages of the feeds' clients. Thread-safe. The feeds keep the source alive.
 class FeedSource : public std::enable_shared_from_this<FeedSource> {
  public:
   static std::shared_ptr<FeedSource> make() { return std::make_shared<FeedSource>(); }
@@ -40,7 +40,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     wake();
   }
 
-  /// Returns the messages to the feeds, each after the prefix `text:` or `binary:`.
+  /// Returns the messages that clients sent to the feeds. Each has the prefix `text:` or `binary:`.
   [[nodiscard]] std::vector<std::string> messages() const {
     const std::lock_guard lock(mutex_);
     return messages_;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// Checks an error. An authorization error names the user and the back end.
+/// Checks an error about credentials or permissions. Only an authorization error has a user.
 void check(const Error& error, ErrorKind kind, std::string_view user = "") {
   CHECK(error.kind == kind);
   CHECK(error.message == "Authorization error occurred.");

@@ -93,7 +93,7 @@ TEST_CASE("the operating system's grains are the same as Salt's grains from os-r
   CHECK(os_grains("# a comment\nNAME=\"Rocky Linux\"\nID=rocky\nVERSION_ID=\"9.3\"\n").text() ==
         R"({"os": "Rocky", "os_family": "RedHat", "osfullname": "Rocky Linux", "osrelease": "9.3", )"
         R"("osmajorrelease": 9, "osrelease_info": [9, 3], "osfinger": "Rocky Linux-9"})");
-  // An unknown distribution keeps its name, and has the family in ID_LIKE.
+  // A distribution that Salt does not know keeps its name. ID_LIKE gives its grain os_family.
   CHECK(
       os_grains("NAME=\"Own Linux\"\nID=own\nID_LIKE=\"ours fedora\"\nVERSION_ID=rolling\n").text() ==
       R"({"os": "Own", "os_family": "RedHat", "osfullname": "Own Linux", "osrelease": "rolling", "osrelease_info": ["rolling"], "osfinger": "Own Linux-rolling"})");

@@ -27,14 +27,14 @@ namespace rest_fcgi::test {
 
 inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// A `SaltMaster` with a fake master port and a fake event bus. A test sets the reply to each `cmd`. By
-/// default, every password except `wrong` gets a token, a job goes to the minion `ms-0`, and every runner and
-/// wheel starts.
+/// A `SaltMaster` with a fake master port and a fake event bus. A test sets the replies by the member `cmd`
+/// of the load. By default, every password except `wrong` gets a token, a job goes to the minion `ms-0`, and
+/// every runner and wheel starts.
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
   static constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
-  /// Returns the reply to a load as JSON text. If the text is empty, the master sends no reply.
+  /// A function that returns the reply to a load as JSON text. For an empty text, no reply is sent.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
@@ -63,12 +63,12 @@ class SaltWorld {
     answers_[cmd] = std::move(answer);
   }
 
-  /// Makes the master answer each load of `cmd` with the JSON text `reply`.
+  /// Makes the master reply with the JSON text `reply` to each load with this value of `cmd`.
   void always(const std::string& cmd, const std::string& reply) {
     on(cmd, [reply](const std::string&) { return reply; });
   }
 
-  /// Makes the master refuse each load of `cmd` with an error of Salt.
+  /// Makes the master refuse each load with this value of `cmd`. `name` is the class of Salt's error.
   void refuse(const std::string& cmd, std::string_view name,
               std::string_view message = "Authorization error occurred.") {
     always(cmd, format(R"({{"error": {{"name": "{}", "message": "{}"}}}})", name, message));
@@ -91,7 +91,7 @@ class SaltWorld {
     return found;
   }
 
-  /// Returns a chunk with credentials of the eauth `pam`. The chunk lives as long as this object.
+  /// Returns a chunk with `members` and a password. The chunk lives as long as this object.
   const lowstate::Chunk& chunk(const std::string& members, const std::string& password = "secret") {
     const std::string credentials =
         format(R"("eauth": "pam", "username": "fred", "password": "{}")", password);
@@ -99,7 +99,7 @@ class SaltWorld {
     return **chunks_.back();
   }
 
-  /// Returns a chunk of the call `members` with the token `kToken`.
+  /// Returns a chunk with `members` and with a token.
   const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token = kToken) {
     chunks_.push_back(std::make_unique<ReadChunk>(format(R"({{"token": "{}", {}}})", token, members)));
     return **chunks_.back();

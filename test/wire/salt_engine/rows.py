@@ -170,7 +170,7 @@ def rows_of_async_and_batch():
         local("test.ping", client="local_batch", batch="some"),
         ours=(400, "found 'some'"),
     )
-    # Rows of local_subset are slow, because this client asks each minion for its functions before the call.
+    # Rows of local_subset are slow, because before each call local_subset asks every minion for its functions.
     yield Row("subset", local("test.ping", "role:web", tgt_type="grain", client="local_subset", subset=1), slow=True)
 
 
@@ -237,7 +237,7 @@ OTHER_BAD = {  # one client has rows for these kinds, because all clients use th
     "no such eauth": {"eauth": "nosuch", "username": "admin", "password": SECRET},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# The clients with a row for every kind of bad credentials. Other clients use the same checks, so they have fewer rows.
+# The clients with a row for every kind of bad credentials. Other clients have fewer rows, because they use the same checks.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 

@@ -10,7 +10,7 @@ from support.process import wait_until
 
 EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 
-# Several rest_fcgi processes with one configuration cannot share an HTTP port, so they serve FastCGI only.
+# Several rest_fcgi processes with the same configuration cannot listen on the same HTTP port, so they serve only FastCGI.
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}
 PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
 

@@ -22,11 +22,11 @@ namespace rest_fcgi::test {
 
 inline constexpr std::chrono::seconds kPatience{60};
 
-/// A listener that records its events. Thread-safe.
+/// A listener that records its events as text. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// A function that gets each event before the recorder stores the event. A test sets the function before
-  /// the first event.
+  /// A function that gets the data of each event before the event is recorded. A test sets the function
+  /// before the first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }

@@ -54,7 +54,7 @@ std::shared_ptr<Recorder> listener_of(Registry::Expectation& expectation, std::s
   return made;
 }
 
-/// Returns the bytes that the registry counts for each event that `Played::returns` keeps.
+/// Returns the size with which the registry counts an event of `Played::returns` that it keeps for later.
 std::size_t bytes_of_each() {
   return EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
 }
