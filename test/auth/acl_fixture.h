@@ -81,8 +81,8 @@ class AclFixture {
     return {std::move(external_auth), 0};
   }
 
-  /// Returns whether the user may run all `calls` on all `minions`. A rule's scope is here a glob of minion
-  /// ids.
+  /// Returns whether the user may run all `calls` on all `minions`. The scope of a rule is a glob in this
+  /// test.
   [[nodiscard]] bool local(std::string_view calls, const Names& minions = {"web1"},
                            const std::string& user = "fred", const Names& groups = {}) const {
     const auto within = [&](std::string_view compound) {

@@ -83,7 +83,7 @@ TEST_CASE("a grant is remembered until its own bound, but not after its token ex
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // A request with an earlier deadline may use a grant for five seconds after the check, but not longer.
+  // The check was for a later deadline. A request with an earlier deadline may use it for five seconds only.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A table of goals, and the check of figures against the table.
 
-A goal for CPU is a ratio to the bare rival of the same run, for example 24 us against 22 us.
+A goal for CPU is a ratio to the rival of the same run (a minimal server), for example 24 us against 22 us.
 """
 
 import dataclasses
@@ -95,8 +95,8 @@ class Verdict:
 
 
 def judge(goal, value, busy, spread, at):
-    """Returns the result of a goal. The machine may be the cause of a small difference, or of a difference on a busy
-    machine."""
+    """Returns whether a goal is reached. The result is "cannot tell" if the machine was busy, or if the value misses the
+    goal by less than the spread of the rounds."""
     word = "reached" if goal.met(value) else "falls short"
     too_busy = goal.what not in STEADY and busy > (BUSY_CPU if "CPU" in goal.what or goal.what == "speed" else BUSY)
     off = abs(value - goal.limit) / goal.limit if goal.limit else 1

@@ -192,7 +192,7 @@ class Bench:
         return folder
 
     def responder(self, minions=5, binary=None, **changes):
-        """Starts the responder with everything on: logins from a file, audit lines, jobs in SQLite."""
+        """Starts rest_fcgi with everything on: logins from a file, audit lines, jobs in SQLite."""
         directory = self.folder("ours")
         users = directory / "passwords"
         users.write_text("saltdev:" + subprocess.run(["openssl", "passwd", "-6", "saltdev"], capture_output=True, text=True, check=True).stdout)
@@ -217,7 +217,7 @@ class Bench:
         return figure
 
     def in_turns(self, at, rivals, rounds=None, keep=("rate", "CPU", "99%")):
-        """Runs `rivals` in turns. Each rival is a function that measures one round, and the first rival is ours. Keeps
+        """Runs `rivals` in turns. Each rival is a function that measures one round, and the first rival is rest_fcgi. Keeps
         a figure for each name in `keep`."""
         runs = {name: [] for name in rivals}
         for once in rivals.values():

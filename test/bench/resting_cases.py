@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The idle responder: memory, time to the first answer, and pings beside slow requests."""
+"""An idle rest_fcgi: memory, time to the first answer, and pings beside slow requests."""
 
 import contextlib
 import json

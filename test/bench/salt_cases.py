@@ -22,7 +22,7 @@ ANSWERING, SILENT = "sim-0", "sim-1"
 
 
 class Simulated:
-    """A master with two simulated minions, and the responder in front of the master behind nginx. One minion never
+    """A master with two simulated minions, and rest_fcgi in front of the master behind nginx. One minion never
     answers."""
 
     def __init__(self, bench):

@@ -22,7 +22,7 @@ inline Options options_of(const test::EtcdCluster& cluster) {
   return {.endpoints = cluster.urls()};
 }
 
-/// Returns a client for valid options. Unless the test sets timeouts, they are longer than the defaults.
+/// Returns a client for valid options. The timeouts are longer than the defaults, unless the test sets them.
 inline std::unique_ptr<Client> client_of(Options options) {
   const Options usual;
   if (options.connect_timeout == usual.connect_timeout) options.connect_timeout = std::chrono::seconds(5);

@@ -24,8 +24,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// An HTTP server on loopback whose handler sends replies byte by byte as the test wants. The handler runs in
-/// one thread per connection. Not synchronized.
+/// An HTTP server on loopback whose handler can send any bytes as a reply. The handler runs in one thread per
+/// connection. Not synchronized.
 class FakeGateway {
  public:
   struct Request {

@@ -215,7 +215,7 @@ TEST_CASE("the query field tag selects events") {
   REQUIRE(parts.size() == 2);
   CHECK(parts.at(0).starts_with("tag: b\n"));
   CHECK(parts.at(1).starts_with("tag: salt/job/1/new\n"));
-  // An event that the listener skips does not wake the listener. A selected event wakes the listener.
+  // Only an event with a selected tag wakes the listener.
   master->log->append("a", Json::empty_object(), "");
   CHECK(listener.parts().empty());
   const int before = listener.woken();

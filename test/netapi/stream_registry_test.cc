@@ -165,8 +165,8 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Takes the new answers of a subscription and returns their number. Checks that each is the answer of `Slow`
-/// to the chunk `q` for the subject `it`.
+/// Takes the new answers of a subscription and returns their number. Each answer must have the subject `it`
+/// and the value `q`, which is the chunk that `Slow` sends back.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

@@ -165,7 +165,7 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();
-  rows.erase(rows.begin());  // If the rows lack the load, it is read from etcd.
+  rows.erase(rows.begin());  // If no row has the load, the delivery reads it from etcd.
   const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
   REQUIRE(another(rows));
   CHECK(in.etcd->map() == all);

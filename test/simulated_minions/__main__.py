@@ -33,7 +33,7 @@ def arguments():
 
 
 def matched(job, minions):
-    """Returns the minions of a glob or a list. Other target types need data of the minions."""
+    """Returns the minions that match a glob or a list. Other target types match no minion, because they need minion data."""
     tgt, kind = job["tgt"], job.get("tgt_type", "glob")
     if kind == "glob":
         return [minion for minion in minions if fnmatch.fnmatchcase(minion, tgt)]

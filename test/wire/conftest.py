@@ -24,7 +24,7 @@ LONGEST += ("test_python_modules", "test_etcd", "test_swap", "test_load", "test_
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Keeps the tests of a file on one worker, because they share fixtures.
-    Runs after the hook of salt_engine/conftest.py, because the later of two `tryfirst` hooks runs first."""
+    The hook of salt_engine/conftest.py is registered later, so with `tryfirst` it runs before this hook."""
 
     def rank(item):
         return next((at for at, name in enumerate(LONGEST) if item.path.name.startswith(name)), len(LONGEST))

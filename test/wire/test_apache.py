@@ -36,7 +36,7 @@ def sample(request):
 
 @pytest.fixture
 def apache(behind, sample):
-    """A responder without free workers, so that it answers 503 to test.sleep."""
+    """A running rest_fcgi without free workers, so that it answers 503 to test.sleep."""
     return behind(sample, {"rest_fcgi": {"embedded": {"max_workers": 1, "max_queued": 0}}})
 
 

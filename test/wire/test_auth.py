@@ -60,7 +60,7 @@ def auth(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(auth):
-    """A responder that does not delay failed logins, and its Api behind nginx."""
+    """A running rest_fcgi that does not delay failed logins, and its Api behind nginx."""
     home = short_directory()
     daemon = daemons.Daemon(home, daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 0}}}))
     nginx = Nginx(home / "nginx", [daemon.address])

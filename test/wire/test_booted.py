@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The installed service on a booted host. Jobs and modules do not reach files or processes of the responder."""
+"""The installed service on a booted host. Jobs and modules do not reach files or processes of rest_fcgi."""
 
 import concurrent.futures
 import hashlib

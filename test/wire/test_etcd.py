@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs in a real etcd, shared by several responders and Salt."""
+"""Jobs in a real etcd that several rest_fcgi processes and Salt share."""
 
 import collections
 import json

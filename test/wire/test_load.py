@@ -14,7 +14,7 @@ from support.rest import api_of, serving
 
 
 def in_parallel(count, function):
-    """Calls `function` in parallel for 0 to count-1. Returns the results."""
+    """Calls `function` in parallel with each number from 0 to count-1. Returns the results."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
 

@@ -129,7 +129,7 @@ def test_nginx_passes_exactly_the_headers_that_the_source_reads():
 
 
 class Wiretap:
-    """Listens in place of a responder and keeps the received FastCGI records."""
+    """Listens in place of rest_fcgi and keeps the received FastCGI records."""
 
     def __init__(self, path):
         self.address, self.heard = str(path), []

@@ -229,7 +229,7 @@ def salt(package):
 
 @pytest.fixture
 def salt_api(salt):
-    """The host with a running salt-api. The master's file does not have `LINE`."""
+    """The host with a running salt-api, and without the configuration `LINE` of rest_fcgi."""
     salt.run("systemctl", "disable", "--now", "rest_fcgi-salt")
     salt.outside("/etc/salt/master.d/rest_fcgi.conf").unlink(missing_ok=True)
     salt.run("systemctl", "start", "salt-master", "salt-api")

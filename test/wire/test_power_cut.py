@@ -82,7 +82,7 @@ class Session:
 
 
 def work(port, answered, name, words_alone):
-    """Starts jobs, logs in and logs out until the responder ends."""
+    """Starts jobs, logs in and logs out until rest_fcgi ends."""
     session = Session(port)
     with contextlib.suppress(OSError):
         for turn in itertools.count():

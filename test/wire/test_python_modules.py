@@ -49,7 +49,7 @@ def write(folder, name, text, mode=0o644):
 
 @pytest.fixture(scope="module")
 def shared():
-    """A responder with all modules, its Api behind nginx and its module folder."""
+    """A running rest_fcgi with all modules, its Api behind nginx and its module folder."""
     home = short_directory()
     folder = home / "modules"
     folder.mkdir(mode=0o755)

@@ -119,7 +119,7 @@ def helper(*args, **options):
 
 @pytest.mark.parametrize("user, status", [("daemon", 76), ("root", 76), ("nobody", 77)])
 def test_the_run_helper_obeys_the_named_peer_and_root_only(user, status):
-    """A permitted peer gets the status for a malformed order."""
+    """The order is malformed, so a permitted peer gets the status 76. Another peer gets 77."""
     with socket_of(user) as connection:
         result = helper("--peer", "daemon", stdin=connection)
     assert result.returncode == status, result

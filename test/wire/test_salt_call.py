@@ -305,7 +305,7 @@ SIDES = ("mine", "real")
 
 @pytest.fixture(scope="module")
 def asked(python, ours, root):
-    """Makes all calls with the responder and with Salt. Returns both answers of every case."""
+    """Makes all calls with rest_fcgi and with Salt. Returns both answers of every case."""
     for name in ("files", *SIDES):
         (root / name).mkdir()
     all_cases = list(cases(root / "files"))

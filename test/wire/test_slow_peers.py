@@ -28,7 +28,7 @@ FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up":
 
 @pytest.fixture(params=NAMES)
 def front_end(request, directory, start, front, keep):
-    """Starts a responder with a port or behind a web server. Returns the name of the front end and the Api."""
+    """Starts rest_fcgi with a port or behind a web server. Returns the name of the front end and the Api."""
     name, home = request.param, directory / "apache"
     if name in ("http", "https"):
         certificate(directory)

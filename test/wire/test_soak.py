@@ -44,7 +44,7 @@ def own(port):
 
 
 class Place:
-    """A responder with its web server and port. The user `cred` has a slow password hash."""
+    """A running rest_fcgi with its web server and port. The user `cred` has a slow password hash."""
 
     def __init__(self, engine, home):
         self.engine, self.cred, self._salt = engine, CRED, None

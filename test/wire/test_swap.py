@@ -25,7 +25,7 @@ AT_WORK = 2
 
 @pytest.fixture
 def unit(directory):
-    """A responder with rest_wsgi over FastCGI, and rest_cherrypy on a port from the service manager."""
+    """A running rest_fcgi with rest_wsgi over FastCGI, and rest_cherrypy on a port from the service manager."""
     port = free_port()
     cherrypy = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
     own = {"netapi": ["rest_wsgi", "rest_cherrypy"]}

@@ -27,7 +27,7 @@ def serving(port, prefix):
 
 @pytest.fixture
 def over_apache(directory, start, keep):
-    """Starts Apache with a configuration of apache/, and the responder behind Apache."""
+    """Starts Apache with a configuration of apache/, and rest_fcgi behind Apache."""
 
     def starter(sample, prefix):
         home, mount = directory / "apache", f"{prefix}/"

@@ -24,7 +24,7 @@ CHANGES = {"rest_fcgi": {"netapi": ["rest_wsgi"], "embedded": {"minions": {minio
 
 @pytest.fixture(scope="module", params=ONE_OF_EACH)
 def api(request):
-    """A responder behind a web server."""
+    """A running rest_fcgi behind a web server."""
     server, sample = request.param.split()
     home = short_directory()
     with contextlib.ExitStack() as cleanup:

@@ -65,7 +65,7 @@ class Recorded {
     return *job;
   }
 
-  /// Makes minions silent. Each job passes an object that receives its returns. Adds these objects to `kept`.
+  /// Makes minions silent. Adds to `kept`, for each minion, the object to which its return would go.
   void keep_returns(std::vector<std::weak_ptr<master::Addressee>>& kept) const {
     fake->on_minion = [&kept](const std::string&, const Publication&, const std::string&,
                               const FakeMaster::Returns& returns) { kept.push_back(returns); };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Asks both sides for the answers to all rows before the tests run, because most rows wait."""
+"""Asks rest_fcgi and Salt for the answers to all rows (requests) before the tests run, in parallel because most rows wait."""
 
 import concurrent.futures
 
@@ -11,7 +11,7 @@ AT_ONCE = 4
 
 
 class Answers:
-    """Answers of the responder (`ours`) and of Salt (`theirs`) to a row."""
+    """Answers of rest_fcgi (`ours`) and of Salt (`theirs`) to a row."""
 
     def __init__(self, rows, recording, ours, theirs, stop=lambda: None):
         self.recording, self._stop = recording, stop

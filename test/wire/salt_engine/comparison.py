@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalizes answers of the responder and of Salt's NetapiClient to the same chunk, to compare them."""
+"""Normalizes answers of rest_fcgi and of Salt's NetapiClient to the same chunk, to compare them."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real Salts with the responder in front of them.
+"""Real Salts with rest_fcgi in front of them.
 
 REST_FCGI_SALT_SERIES names release series. All rows run against the first series.
 REST_FCGI_SALT_ROWS=all also runs all rows against the other series. The default is rows with `main`.
@@ -59,7 +59,7 @@ def params_of(item):
 
 
 class Running:
-    """The running Salt, and a responder for tests that do not change the responder."""
+    """The running Salt, and a running rest_fcgi that the tests do not change."""
 
     def __init__(self):
         self.salt = self._engine = None
@@ -118,7 +118,7 @@ def engine(running, salt):
 
 @pytest.fixture
 def start_engine(salt):
-    """Starts a responder. Example: start_engine({"timeout": 2})."""
+    """Starts rest_fcgi. Example: start_engine({"timeout": 2})."""
     started = []
 
     def starter(changes=None, **options):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A row of the REST table. The row is one request to salt-api and to the responder."""
+"""A row of the REST table is one request that is sent to salt-api and to rest_fcgi."""
 
 import dataclasses
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The REST interface of the responder, compared with Salt's own salt-api.
+"""The REST interface of rest_fcgi, compared with Salt's own salt-api.
 
-The recorded answers are in test/vectors (`make record-salt`). `ours` of a row is an intended difference."""
+The recorded answers are in test/vectors (`make record-salt`). If a row has `ours`, rest_fcgi intends to answer differently."""
 
 
 import oracle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Masters and minions that stop, return or freeze while the responder runs."""
+"""Masters and minions that stop, return or freeze while rest_fcgi runs."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The responder's replies to lowstate, compared with Salt's own NetapiClient.
+"""rest_fcgi's replies to lowstate, compared with Salt's own NetapiClient.
 
-The recorded answers are in test/vectors (`make record-salt`). `ours` of a row is an intended difference."""
+The recorded answers are in test/vectors (`make record-salt`). If a row has `ours`, rest_fcgi intends to answer differently."""
 
 import itertools
 
@@ -24,7 +24,7 @@ TIMES = 5
 
 
 class Asking:
-    """Asks the responder. Each row has its own client address, because failed logins delay later logins."""
+    """Asks rest_fcgi. Each row has its own client address, because failed logins delay later logins."""
 
     def __init__(self, salt, engine, recording, rows):
         addresses = (f"198.51.{at // 250}.{at % 250 + 1}" for at in itertools.count())

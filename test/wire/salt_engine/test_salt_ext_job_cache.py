@@ -17,7 +17,7 @@ def kept_in(etcd):
 
 @pytest.fixture
 def looked_up(etcd, directory):
-    """Yields a function that looks up jobs through another responder with the same etcd."""
+    """Yields a function that looks up jobs through another rest_fcgi process with the same etcd."""
     home = directory / "looking"
     home.mkdir()
     daemon = Daemon(home, {"master_job_cache": "etcd", **kept_in(etcd)})

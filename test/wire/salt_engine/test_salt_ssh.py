@@ -85,7 +85,7 @@ def start_ssh(salt, start_engine, tmp_path):
 
 @pytest.fixture
 def stand_in(start_ssh, tmp_path):
-    """Starts a responder whose salt-ssh runs a shell script. The file `request` has the input of the script."""
+    """Starts rest_fcgi with a salt-ssh that runs a shell script. The file `request` has the input of the script."""
 
     def starter(does, **changes):
         python = program(tmp_path / "python3", f"#!/bin/sh\ncat > {tmp_path}/request\n{does}\n")

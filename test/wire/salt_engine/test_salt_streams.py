@@ -48,7 +48,7 @@ def bus(bus):
 
 @pytest.fixture
 def ours(start_engine):
-    """Starts a responder with both modules. Returns a map from module to Api."""
+    """Starts rest_fcgi with both modules. Returns a map from module to Api."""
     ports = {way: free_port() for way in ("rest_cherrypy", "rest_tornado")}
     sections = {way: {"port": port, "disable_ssl": True} for way, port in ports.items()}
     start_engine({"rest_fcgi": {"netapi": list(ports)}, **sections})

@@ -68,7 +68,7 @@ def await_answers(engine, *minions, seconds=300):
 
 
 def check_calls_of_the_master(engine):
-    """Checks calls of the master. The return of a runner arrives over the event bus."""
+    """Checks calls that the master runs. One is a runner, whose return arrives over the event bus."""
     assert engine.run(call("runner", "test.arg", arg=["a"])) == [{"args": ["a"], "kwargs": {}}]
     (wheel,) = engine.run(call("wheel", "key.list_all"))
     assert wheel["data"]["success"] is True

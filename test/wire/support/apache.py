@@ -126,7 +126,7 @@ class Proxying(Apache):
 
 class Fcgid(Apache):
     def __init__(self, directory, changes=None, server="", **options):
-        """Configures the responders with `changes`. `server` is the text of site/server.conf."""
+        """Configures the rest_fcgi processes with `changes`. `server` is the text of site/server.conf."""
         directory.mkdir()
         self.program = directory / "program"
         shutil.copy(BINARY, self.program)  # Apache's user cannot read the build folder

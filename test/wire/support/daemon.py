@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The responder. Each test starts the built binary with a new configuration and socket."""
+"""A running rest_fcgi. Each test starts the built binary with a new configuration and socket."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or 600 * LONG)
 
 
 def may_look_into_others():
-    """Returns whether the test has CAP_SYS_PTRACE, which it needs to read /proc of the responder."""
+    """Returns whether the test has CAP_SYS_PTRACE, which it needs to read /proc of rest_fcgi."""
     status = pathlib.Path("/proc/self/status").read_text()
     (capabilities,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
     return bool(int(capabilities, 16) >> 19 & 1)

@@ -28,7 +28,7 @@ def limited(daemon, what, most):
 
 
 class Faults:
-    """Faults of a responder that starts inside `preloaded`. REQUIRES: a C compiler."""
+    """Faults of a rest_fcgi process that starts inside `preloaded`. REQUIRES: a C compiler."""
 
     def __init__(self, directory):
         if SANITIZED:

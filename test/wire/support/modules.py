@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Responders with execution modules in a folder of the test."""
+"""Starts rest_fcgi with execution modules in a folder of the test."""
 
 from .api import local
 

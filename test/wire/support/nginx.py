@@ -66,7 +66,7 @@ def limit_timeout(path, seconds):
 
 class Nginx(Api):
     def __init__(self, directory, addresses, sample="unix.conf", http="", timeout=None, http_port=None):
-        """Replaces fastcgi_read_timeout by `timeout` seconds. `http_port` is the HTTP port of the responder."""
+        """Replaces fastcgi_read_timeout by `timeout` seconds. `http_port` is the HTTP port of rest_fcgi."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         tls = "tls" in sample

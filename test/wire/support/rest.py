@@ -35,7 +35,7 @@ def session(token):
 
 
 class Rest:
-    """A responder with one module over FastCGI behind nginx and over HTTP. `ways` has an `Api` for each."""
+    """A running rest_fcgi with one module over FastCGI behind nginx and over HTTP. `ways` has an `Api` for each."""
 
     def __init__(self, home, module="rest_cherrypy", changes=None):
         home.mkdir()

@@ -8,7 +8,7 @@ from .daemon import Daemon, merge
 
 
 class Engine(Daemon):
-    """The responder with the master's file. FastCGI lets each request have a different client address."""
+    """A running rest_fcgi with the master's file. Over FastCGI, each request can have a different client address."""
 
     def __init__(self, salt, directory, changes=None, **options):
         self.salt = salt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A hostile execution module. The module tries to access the responder in many ways and reports the outcomes."""
+"""A hostile execution module. The module tries to access rest_fcgi in many ways and reports the outcomes."""
 
 import ctypes
 import os

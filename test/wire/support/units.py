@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A responder under a service manager like systemd. A dead process is restarted, and the sockets stay open."""
+"""A running rest_fcgi under a service manager like systemd. A dead process is restarted, and the sockets stay open."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def handing_over(sockets, argv):
 
 
 class Unit:
-    """A responder whose sockets come from a service manager. `ports` are the HTTP ports."""
+    """A running rest_fcgi whose sockets come from a service manager. `ports` are the HTTP ports."""
 
     RESTART_SECONDS = 0.1
 
@@ -61,7 +61,7 @@ class Unit:
         wait_until(lambda: self._child, "the process is started")
 
     def configure(self, changes=None):
-        """Writes the configuration without `listen`, so that the responder uses the passed socket."""
+        """Writes the configuration without `listen`, so that rest_fcgi uses the passed socket."""
         config = daemons.master_config(self.directory, daemons.merge({"rest_fcgi": {"listen": "fd:0"}}, changes or {}))
         self.config_path.write_text(json.dumps(config, indent=1))
 

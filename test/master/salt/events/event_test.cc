@@ -172,7 +172,7 @@ TEST_CASE("the first two line feeds of a body, which may be a str, separate tag 
   CHECK(first(event_frame("", "")) == "|");
   CHECK(first("\x82\xa4head\x80\xa4"
               "body\xa6t\n\n\x81\x01\x02"sv) == "t|\x81\x01\x02");
-  // A reader ignores other members of a frame.
+  // A reader ignores the content of `head`, and members of a frame besides `head` and `body`.
   CHECK(first("\x83\xa4"
               "body\xa4t\n\nd\xa4head\x81\xa1x\x92\x01\x02\xa3new\xc0"sv) == "t|d");
 }

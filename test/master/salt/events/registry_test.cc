@@ -54,7 +54,7 @@ std::shared_ptr<Recorder> listener_of(Registry::Expectation& expectation, std::s
   return made;
 }
 
-/// Returns the size with which the registry counts an event of `Played::returns` that it keeps for later.
+/// Returns how many bytes the registry counts for one stored event of `Played::returns`.
 std::size_t bytes_of_each() {
   return EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
 }
