@@ -16,7 +16,7 @@ from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
 
 LINE, API_LINE = "3006", "3008"
-CONNECTIONS = 16  # connections in the full pool of the responder
+CONNECTIONS = 16  # connections in the full pool of rest_fcgi
 AUTO = {"eauth": "auto", "username": "saltdev", "password": "saltdev"}
 ANSWERING, SILENT = "sim-0", "sim-1"
 

@@ -292,7 +292,7 @@ def root():
 @pytest.fixture(scope="module")
 def ours(root, tmp_path_factory):
     embedded = {"minions": {"ms-1": None, "ms-2": None, MINION: {"pillar": PILLAR}}, "file_root": str(root)}
-    apart = tmp_path_factory.mktemp("daemon")  # file_root must not contain files of the responder
+    apart = tmp_path_factory.mktemp("daemon")  # file_root must not contain files of rest_fcgi
     daemon = Daemon(apart, {"rest_fcgi": {"embedded": embedded}})
     nginx = Nginx(apart / "nginx", [daemon.address])
     yield Ours(nginx)

@@ -18,7 +18,7 @@ from support.salt_master import Program
 WAYS = ("rest_cherrypy", "rest_tornado")
 LOGINS = {"admin": CRED, "once": CRED, "limited": LIMITED}
 HEADERS = ("Content-Type", "Allow", "Cache-Control", "WWW-Authenticate", "Location", "Access-Control-Allow-Methods")
-SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # the responder must send these headers
+SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # rest_fcgi must send these headers
 HEX = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 TIME = re.compile(r"\b1\d{9}\.\d+\b")
 

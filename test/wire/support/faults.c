@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library to preload into the responder. It lets pthread_create fail while a test asks for it:
+ * A library to preload into rest_fcgi. It lets pthread_create fail while a test asks for it:
  * support/limits.py maps the file in REST_FCGI_TEST_FAULTS and writes to it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
