@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <future>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -179,6 +180,15 @@ TEST_CASE_FIXTURE(WithClients, "local_subset runs on some of the minions that ha
   CHECK(started[0] == "has_function a,b,c,d");
   CHECK(started[1].size() == std::string("call a,b").size());
   CHECK(started[1].substr(5).find('c') == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(WithClients, "local_subset chooses at random") {
+  std::set<std::string> chosen;
+  for (int i = 0; i < 64; ++i) {
+    CHECK(clients.run(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 1)"));
+    chosen.insert(clients.master().started().back());
+  }
+  CHECK(chosen.size() > 1);
 }
 
 TEST_CASE_FIXTURE(WithClients, "local_subset starts no job if no minion has the function") {
