@@ -81,3 +81,26 @@ TEST_CASE("gauges beyond the limit are not shown, and an erased gauge makes room
   beats.with({"b"}).set(3);
   CHECK(has_line(registry.text(Format::text), R"(beat{minion="b"} 3)"));
 }
+
+TEST_CASE("metrics of the process have Prometheus' names and plausible values") {
+  Registry registry;
+  add_process_metrics(registry);
+  const std::string text = registry.text(Format::text);
+  const auto now =
+      static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  const auto value = [&text](const std::string& name) {
+    const std::size_t at = text.find("\n" + name + " ");
+    REQUIRE_MESSAGE(at != std::string::npos, name);
+    return std::stod(text.substr(at + name.size() + 2));
+  };
+  for (const auto& [name, least] : {std::pair("process_cpu_seconds_total", 0.0),
+                                    {"process_open_fds", 3},
+                                    {"process_max_fds", 3},
+                                    {"process_virtual_memory_bytes", 1e6},
+                                    {"process_resident_memory_bytes", 1e6},
+                                    {"process_start_time_seconds", now - 86400},
+                                    {"process_threads", 1}}) {
+    CHECK(value(name) >= least);
+  }
+  CHECK(value("process_start_time_seconds") <= now + 1);
+}
