@@ -118,6 +118,7 @@ TEST_CASE("a rule allows its functions for every client, and only targets that m
     CAPTURE(members);
     check(engine.refusal(members, "eve"), ErrorKind::authorization, "eve");
   }
+  CHECK(engine.permit(kPingAll).eauth() == "sharedsecret");
   CHECK(engine.admits(R"("client": "runner", "fun": "manage.up")", "bob"));
   check(engine.refusal(R"("client": "runner_async", "fun": "manage.status")", "bob"),
         ErrorKind::authorization, "bob");

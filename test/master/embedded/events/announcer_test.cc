@@ -107,6 +107,8 @@ TEST_CASE("events of a compound job have maps by function") {
               R"("success": {"test.ping": true, "nosuch.fun": false}, )"
               R"("return": {"test.ping": true, "nosuch.fun": "'nosuch.fun' is not available."}, )"
               R"("retcode": {"test.ping": 0, "nosuch.fun": )"));
+  CHECK(returns.at("ms-0").retcode != 0);
+  CHECK_FALSE(returns.at("ms-0").success);
 }
 
 TEST_CASE("an asynchronous job is saved at once, and starts when its gate is destroyed") {

@@ -9,7 +9,9 @@
 
 #include "../../../support/execution.h"
 #include "../../../support/holds.h"
+#include "master/embedded/host/grains.h"
 #include "master/embedded/modules/loader.h"
+#include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -197,6 +199,16 @@ TEST_CASE("test.sleep and test.rand_sleep return true, refuse a wrong time, and 
   CHECK_FALSE(outcome.success);
 }
 
+TEST_CASE_FIXTURE(WithMinion, "the functions about versions show Salt's release and this program's version") {
+  CHECK(minion.ret("test.version") == Json::string(kSaltVersion).text());
+  const std::string own(kVersion);
+  CHECK(holds(minion.ret("test.versions_information"),
+              R"({"rest_fcgi Version": {"rest_fcgi": ")" + own + "\""));
+  for (const char* fun : {"test.versions_report", "test.versions"}) {
+    CHECK(minion.ret(fun).starts_with(R"("rest_fcgi Version:\n     rest_fcgi: )" + own));
+  }
+}
+
 TEST_CASE_FIXTURE(WithMinion, "no function calls another one by name") {
   for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})
     CHECK(minion.modules().find(name) == nullptr);
@@ -275,7 +287,13 @@ TEST_CASE_FIXTURE(WithMinion, "functions about things that the minion lacks retu
                                    {"mine.update", "true"},
                                    {"saltutil.list_extmods", "{}"},
                                    {"saltutil.refresh_pillar", "true"},
-                                   {"saltutil.sync_grains", "[]"}}) {
+                                   {"saltutil.pillar_refresh", "true"},
+                                   {"saltutil.refresh_grains", "true"},
+                                   {"saltutil.refresh_modules", "true"},
+                                   {"saltutil.refresh_beacons", "true"},
+                                   {"saltutil.sync_grains", "[]"},
+                                   {"saltutil.sync_modules", "[]"},
+                                   {"saltutil.sync_states", "[]"}}) {
     CHECK(minion.ret(fun) == empty);
   }
   CHECK(holds(minion.ret("saltutil.sync_all"), R"("modules": [], )"));

@@ -320,6 +320,9 @@ TEST_CASE_FIXTURE(Runners, "the doc runners show the documentation of all functi
     const auto doc = document.root().find(name);
     REQUIRE(doc.has_value());
     CHECK(holds(doc->text(), name));
+    for (const JsonMember member : document.root().members()) {
+      CHECK_MESSAGE(member.value.text().size() > member.key.size() + 20, member.key);
+    }
   }
 }
 

@@ -16,6 +16,8 @@ constexpr const char* kAll =
     R"("local": ["master.pem", "master.pub"]})";
 
 struct Wheels : EmbeddedEngine {
+  using EmbeddedEngine::EmbeddedEngine;
+
   JsonDocument data_of(std::string_view members) {
     const auto reply = master->wheel(permit(format(R"("client": "wheel", {})", members)));
     REQUIRE(reply);
@@ -38,6 +40,20 @@ struct Wheels : EmbeddedEngine {
 };
 
 }  // namespace
+
+TEST_CASE_FIXTURE(Wheels, "a wheel's reply is Salt's event with its tag") {
+  const auto reply = master->wheel(permit(R"("client": "wheel", "fun": "key.list_all")"));
+  REQUIRE(reply);
+  JsonDocument whole;
+  REQUIRE(whole.parse(reply->reply.text()));
+  const std::string stamp(whole.root().find("data")->find("_stamp")->text());
+  CHECK(
+      reply->reply.text() ==
+      format(
+          R"({{"tag": "salt/wheel/{0}", "data": {{"fun": "wheel.key.list_all", "jid": "{0}", "tag": "salt/wheel/{0}", )"
+          R"("user": "fred", "_stamp": "{1}", "return": {2}, "success": true}}}})",
+          reply->jid, stamp, kAll));
+}
 
 TEST_CASE_FIXTURE(Wheels, "key.list reads the beginning of a status") {
   for (const auto& [match, keys] : {std::pair("acc", R"({"minions": ["ms-0", "ms-1", "ms-2"]})"),
@@ -104,6 +120,12 @@ TEST_CASE_FIXTURE(Wheels, "key.finger returns a stable fingerprint for each mini
   CHECK(other.returned(R"("fun": "key.finger", "match": "ms-1", "hash_type": "sha256")") ==
         format(R"({{"minions": {{"ms-1": "{}"}}}})", finger));
   CHECK(test::holds(failure(R"("fun": "key.finger", "match": "ms-1", "hash_type": "crc")"), "'crc'"));
+}
+
+TEST_CASE("config.values returns the options") {
+  embedded::Options options;
+  options.config_values = Json::trusted(R"({"timeout": 5.0})");
+  CHECK(Wheels(options).returned(R"("fun": "config.values")") == R"({"timeout": 5.0})");
 }
 
 TEST_CASE_FIXTURE(Wheels, "key.gen_accept makes and accepts an RSA key") {
