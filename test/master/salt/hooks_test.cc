@@ -94,3 +94,18 @@ TEST_CASE("the reason for a failed event is only logged") {
   REQUIRE_FALSE(fired);
   CHECK_FALSE(holds(fired.error().message, "ipc"));
 }
+
+TEST_CASE("--check-config shows whether this user can connect to the event bus and fire events") {
+  const test::TempDir dir;
+  salt::Options options;
+  options.sock_dir = dir.path().string();
+  const std::string missing = ": No such file or directory; is the Salt master running";
+  const std::string pub = dir / "master_event_pub.ipc";
+  const std::string pull = dir / "master_event_pull.ipc";
+  CHECK(salt::describe_event_bus(options).starts_with("cannot connect: " + pub + missing));
+  CHECK(salt::describe_event_firing(options).starts_with("cannot be fired: " + pull + missing));
+  const test::FakeEventBus bus(pub);
+  const test::FakeEventPull events(pull);
+  CHECK(salt::describe_event_bus(options) == "this user can connect");
+  CHECK(salt::describe_event_firing(options) == "can be fired by this user");
+}

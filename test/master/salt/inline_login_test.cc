@@ -94,6 +94,16 @@ TEST_CASE("with inline_login a logged-in user gets errors before a call") {
   CHECK(world.loads("mk_token").empty());
 }
 
+TEST_CASE("with inline_login a user in publisher_acl_blacklist is refused") {
+  SaltWorld world(inline_login());
+  world.refuse("publish", "AuthorizationError");
+  const Error refused = world.refusal(kLookedUp[1]);
+  CHECK(refused.kind == ErrorKind::authorization);
+  CHECK(refused.message == "Authorization error occurred.");
+  CHECK(refused.user == "fred");
+  CHECK(refused.eauth == "pam");
+}
+
 TEST_CASE("with inline_login credentials are sent with each call, without a separate login") {
   SaltWorld world(inline_login());
   for (const char* call :

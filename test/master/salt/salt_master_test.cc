@@ -94,6 +94,15 @@ TEST_CASE_FIXTURE(World, "a missing permission is an authorization error with th
   CHECK(world.loads("mk_token").size() == 1);
 }
 
+TEST_CASE("CVE-2013-4435: each function of a compound call is checked before the master") {
+  SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}});
+  const Error refused =
+      world.refusal(R"("client": "local", "tgt": "*", "fun": ["test.ping", "cmd.run"], "arg": [[], ["id"]])");
+  CHECK(refused.kind == ErrorKind::authorization);
+  CHECK(refused.user == "fred");
+  CHECK(world.loads("publish").empty());
+}
+
 TEST_CASE_FIXTURE(World, "salt#45874: a return before the publish reply is not lost") {
   const master::Permit permit = world.permit();
   world.on("publish", [this](const std::string&) -> std::string {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/event.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -162,6 +164,23 @@ TEST_CASE("streams in both framings are read in pieces of any size") {
       read_on(reader, std::string_view(stream).substr(cut), read);
       CHECK(read == whole);
     }
+  }
+}
+
+TEST_CASE("the memory of a large frame is freed after the next frame") {
+  const auto in_use = [] { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; };
+  for (const Framing framing : {Framing::bare, Framing::with_length}) {
+    const std::string stream =
+        event_frame("big", std::string(20 << 20, 'x'), framing) + event_frame("small", "y", framing);
+    FrameReader reader(64 << 20);
+    const std::size_t before = in_use();
+    std::size_t bytes = 0;
+    for (std::size_t at = 0; at < stream.size(); at += 65536) {
+      reader.feed(std::string_view(stream).substr(at, 65536));
+      for (auto event = reader.next(); event && *event; event = reader.next()) bytes += (*event)->data.size();
+    }
+    CHECK(bytes == (20 << 20) + 1);
+    CHECK(in_use() < before + kMost);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <zmq.hpp>
 
 #include "../../../support/fake_ret_port.h"
+#include "../../../support/limit.h"
 #include "master/salt/release_series.h"
 #include "requests.h"
 
@@ -236,6 +237,18 @@ TEST_CASE("after a malformed reply a new connection is used") {
   CHECK(text(*ask(*pool, "good")) == "answer");
   CHECK(master.connections() == 3);
   CHECK(master.messages() == 4);
+}
+
+TEST_CASE("a request without free descriptors is an error, and the next one gets a connection") {
+  FakeRetPort master(reply_to);
+  const auto pool = pool_of({.uri = master.uri()});
+  const auto refused = [&pool] {
+    const rest_fcgi::test::Limit few(RLIMIT_NOFILE, 3);
+    return ask(*pool, "question");
+  }();
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(ask(*pool, "question"));
+  CHECK(master.messages() == 1);
 }
 
 }  // namespace rest_fcgi::salt
