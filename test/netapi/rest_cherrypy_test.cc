@@ -28,6 +28,8 @@ TEST_CASE("GET / of rest_cherrypy returns the clients in the accepted form") {
        R"({"status": 406, "return": "Your client sent this Accept header: text/plain. But this resource only )"
        R"(emits these media types: application/json, application/x-yaml."})"},
       {"GET /?a=b", "", "", 200, kWelcome},
+      {"GET //", "", "", 200, kWelcome},
+      {"GET /index/", "", "", 200, kWelcome},
   });
 }
 
@@ -383,6 +385,7 @@ TEST_CASE("/keys lists keys and refuses requests without permission") {
        "Cache-Control: no-store"},
       {"GET /keys/ms-0", kWith, "", 200, R"({"return": {"minions": {"ms-0": "<any>"}}})"},
       {"GET /keys", "X-Auth-Token: NOBODY", "", 401, ""},
+      {"GET /keys", "", "", 401, ""},
       {"POST /keys", "", R"({"mid": "jerry"})", 401,
        R"({"status": 401, "return": "No authentication credentials given"})"},
       {"POST /keys", "",
@@ -391,5 +394,6 @@ TEST_CASE("/keys lists keys and refuses requests without permission") {
        R"({"mid": "jerry", "username": "eve", "password": "secret", "eauth": "sharedsecret"})", 401, ""},
       {"POST /keys", "", R"({CRED, "mid": "a\"; x=b"})", 400, ""},
       {"POST /keys", "", "", 400, ""},
+      {"POST /keys", "", "{CRED}", 400, "mid"},
   });
 }

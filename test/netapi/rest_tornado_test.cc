@@ -32,6 +32,8 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       {"GET /run", "", "", 405, R"({"status": "405 Method Not Allowed", "return": "<any>"})", "Allow: POST"},
       {"POST /jobs", kWith, kPing, 405, "", "Allow: GET, HEAD"},
       {"PUT /", "", "", 405, "", "Allow: GET, HEAD, POST"},
+      {"GET /logout", kWith, "", 405, ""},
+      {"GET /hook", kWith, "", 405, ""},
       {"POST /logout", kWith, "", 200, R"({"return": "Your token has been cleared"})"},
   });
   for (const char* const path :
@@ -128,6 +130,7 @@ TEST_CASE("rest_tornado answers unknown minions and jobs with 404") {
       {"GET /minions/zz", kWith, "", 404, nobody},
       {"GET /minions/a/b", kWith, "", 404, nobody},
       {"GET /minions", "X-Auth-Token: NOBODY", "", 401, kFailed},
+      {"GET /minions", "", "", 401, kLogIn},
       {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping"})", 202,
        R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}]})"},
       {"GET /jobs", kWith, "", 200, R"({"return": ["<any>"]})"},
