@@ -128,6 +128,7 @@ TEST_CASE("malformed JSON, numbers and strings are refused with the byte offset"
   CHECK(reread("nope") == "Expecting value: byte 0");
   CHECK(reread("[1, nope]") == "Expecting value: byte 4");
   CHECK(reread("[1] x") == "Extra data: byte 4");
+  CHECK(reread("\xEF\xBB\xBF[]") == "Expecting value: byte 0");
   for (const std::string word : {"NaN", "Infinity", "-Infinity"}) {
     const std::string sentence =
         "found " + word + ", which JSON does not have; expected a finite number: byte ";

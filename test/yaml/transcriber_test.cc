@@ -91,6 +91,7 @@ TEST_CASE("YAML that Salt's loader refuses is malformed") {
                            "? [a]\n: 1",
                            "? {a: 1}\n: 1",
                            "a: 1\n---\nb: 2",
+                           "\ta: 1",
                            "!!set {a: 1}",
                            "!!set {a: [1]}",
                            "!!set [a]",
