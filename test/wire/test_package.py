@@ -270,6 +270,12 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
     assert status_of(host).startswith("000")
 
 
+def test_without_the_line_the_service_names_it(salt_api):
+    salt_api.run("systemctl", "start", "rest_fcgi-salt")
+    assert state(salt_api, "rest_fcgi-salt") == "inactive"
+    assert LINE.strip() in said(salt_api)
+
+
 def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     line, drop_in = map(salt_api.outside, ("/etc/salt/master.d/rest_fcgi.conf", "/run/systemd/system/rest_fcgi-salt.service.d/user.conf"))
     line.write_text(LINE + "user: root\n")
