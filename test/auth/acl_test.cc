@@ -141,6 +141,7 @@ TEST_CASE("a rule allows the arguments that one of its conditions names, with va
       {{{{"ls"}, {}}, {{"id"}, {}}}, R"(["id"])", "{}", true},
       {{{{"ls"}, {}}, {{"id"}, {}}}, R"(["ps"])", "{}", false},
       {{}, R"(["anything"])", "{}", true},
+      {{ArgumentCondition{}}, R"(["anything"])", "{}", true},
   };
   for (const Row& row : rows) {
     CAPTURE(row.args);
@@ -240,6 +241,7 @@ TEST_CASE("runners, wheels and functions on minions are allowed by Salt's gramma
     CHECK(AclFixture::of_fred(vector.rules).master(vector.form, vector.call) == vector.allowed);
   }
   for (const CallVector& vector : kCallVectors) {
+    CAPTURE(vector.about);
     CHECK(AclFixture::of_fred(vector.rules).local(vector.calls, vector.minions) == vector.allowed);
   }
 }

@@ -176,6 +176,7 @@ TEST_CASE("a user whom the rule names chooses the life of a token") {
   const auto made = *fixture.authenticator->make_token(*fixture.login("fred", "sesame"), seconds(60));
   fixture.clock.advance(seconds(61));
   CHECK_FALSE(fixture.authenticator->holder(made.token));
+  fixture.refuses(with_token(made.token), "at token: the token has expired (user fred)");
 }
 
 }  // namespace rest_fcgi::auth
