@@ -36,27 +36,31 @@ struct Served {
 };
 
 TEST_CASE("HTTP/1.1 sends a feed in chunks, HTTP/1.0 sends it unframed, and HEAD opens no stream") {
-  Served served;
-  served.peer.send(http_get("/events"));
-  const HttpReply head = served.peer.head();
-  CHECK(head.status == 200);
-  CHECK(head.header("Transfer-Encoding") == "chunked");
-  CHECK(head.header("Content-Length").empty());
-  served.source->publish("one\n\n");
-  CHECK(served.peer.chunk() == "one\n\n");
-  served.source->publish("two\n\n");
-  CHECK(served.peer.chunk() == "two\n\n");
-  served.source->end();
-  CHECK(served.peer.chunk().empty());
-  CHECK(served.peer.closed_within(kSoon));
-  CHECK(eventually([&] { return served.source->open_feeds() == 0; }));
-  Served old;
-  old.peer.send("GET /events HTTP/1.0\r\n\r\n");
-  CHECK(old.peer.head().header("Transfer-Encoding").empty());
-  old.source->publish("one\n\n");
-  CHECK(old.peer.bytes(5) == "one\n\n");
-  old.source->end();
-  CHECK(old.peer.closed_within(kSoon));
+  {
+    Served served;
+    served.peer.send(http_get("/events"));
+    const HttpReply head = served.peer.head();
+    CHECK(head.status == 200);
+    CHECK(head.header("Transfer-Encoding") == "chunked");
+    CHECK(head.header("Content-Length").empty());
+    served.source->publish("one\n\n");
+    CHECK(served.peer.chunk() == "one\n\n");
+    served.source->publish("two\n\n");
+    CHECK(served.peer.chunk() == "two\n\n");
+    served.source->end();
+    CHECK(served.peer.chunk().empty());
+    CHECK(served.peer.closed_within(kSoon));
+    CHECK(eventually([&] { return served.source->open_feeds() == 0; }));
+  }
+  {
+    Served old;
+    old.peer.send("GET /events HTTP/1.0\r\n\r\n");
+    CHECK(old.peer.head().header("Transfer-Encoding").empty());
+    old.source->publish("one\n\n");
+    CHECK(old.peer.bytes(5) == "one\n\n");
+    old.source->end();
+    CHECK(old.peer.closed_within(kSoon));
+  }
   Served to_head;
   to_head.peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(to_head.peer.head().status == 200);
