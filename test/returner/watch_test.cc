@@ -249,6 +249,11 @@ TEST_CASE("a job and a return of one transaction are passed on at once") {
              etcd.field("retcode", "3"),
              etcd.field("success", "false")});
   CHECK(etcd.told() == Lines{kReturned + " failed 3"});
+
+  ByHand earlier;  // looks up the load of an earlier job
+  earlier.stored[earlier.layout.load(kJid)] = earlier.layout.encoded(kLoad);
+  earlier.take({earlier.field("return", "true"), earlier.field("retcode", "0")});
+  CHECK(earlier.told() == Lines{kReturned});
 }
 
 TEST_CASE("an unchanged return is passed on once, and a changed one again") {
