@@ -21,7 +21,7 @@ struct Admitted final : master::Admitted {
         selection(std::move(its_selection)),
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
-  Selection selection;  ///< `selection` has the minions of a local call.
+  Selection selection;
   /// `arguments` belong to a runner or wheel. The rules of `external_auth` were checked with these arguments.
   std::shared_ptr<const lowstate::MasterArguments> arguments;
 };
@@ -50,7 +50,6 @@ MasterCaller::Request request_of(const master::Permit& permit) {
           admitted(permit).arguments};
 }
 
-/// Returns the minions of `selection` whose ids are in `only`.
 Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
   const Selection wanted = select_ids(minions, {only.begin(), only.end()});
   Selection both;
@@ -69,8 +68,8 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Records each running call as interrupted before the stop request. A function that ends after the stop
-      // request returns a value, which is dropped because its call already has a return.
+      // Each running call first gets an interrupted return. The value that its function returns after the
+      // stop request is then dropped, because the call already has a return.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -117,15 +116,13 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable std::mutex mutex_;                    // `mutex_` guards the members `data_` to `started_`.
-  std::weak_ptr<const MasterData> data_;        // `data_` is the data of the latest master.
-  std::set<std::string, std::less<>> minions_;  // `minions_` are the ids of the minions of the latest master.
-  std::set<std::string, std::less<>> started_;  // `started_` are the ids of the announced minions.
+  mutable std::mutex mutex_;  // `mutex_` guards the members `data_` to `started_`.
+  std::weak_ptr<const MasterData> data_;
+  std::set<std::string, std::less<>> minions_;
+  std::set<std::string, std::less<>> started_;
   master::Workers workers_;
 };
 
-/// The master of the minions in this process. It authenticates and authorizes callers, and runs their calls.
-/// Thread-safe.
 class EmbeddedMaster : public master::Master {
  public:
   EmbeddedMaster(const std::shared_ptr<const MasterData>& data,

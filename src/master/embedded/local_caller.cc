@@ -13,8 +13,6 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the worse of two retcodes. This is the larger retcode if one is positive, and otherwise the
-/// smaller retcode.
 int worse_retcode(int a, int b) {
   if (a <= 0 && b <= 0) return std::min(a, b);
   return std::max(a, b);
@@ -43,7 +41,7 @@ class LocalJob {
   }
 
  private:
-  /// Runs all functions of a compound call. Not inlined, so that `run` needs little stack.
+  /// This function is not inlined, so that `run` needs little stack.
   [[nodiscard, gnu::noinline]] master::Return run_all(const returner::Load& load, const Engine& engine,
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
@@ -105,10 +103,8 @@ class LocalJob {
   const std::string ret_;
   const bool compound_;
   JsonDocument document_;
-  // The copies that `copy` makes of the chunk's functions. The arguments in the copies borrow from
-  // `document_`.
+  // Copies of the chunk's functions. The arguments in the copies borrow from `document_`.
   std::vector<lowstate::Function> copies_;
-  // Points to the functions of the chunk, or to `copies_`.
   const std::vector<lowstate::Function>* functions_;
 };
 
@@ -118,11 +114,11 @@ namespace {
 struct Work {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  std::vector<std::size_t> positions;  ///< The positions of the job's minions in `minions`.
+  std::vector<std::size_t> positions;
   std::shared_ptr<Jobs> jobs;
   Jobs::ExtraReturners extra;
   std::shared_ptr<const LocalJob> job;
-  LocalCaller::Addressee returns;  ///< `returns` receives the returns. Null for an asynchronous job.
+  LocalCaller::Addressee returns;  ///< `returns` is null for an asynchronous job.
   std::shared_ptr<RunningJob> running{};
 
   /// Saves a return before its delivery, so that the caller can find it in the job cache.
@@ -141,7 +137,6 @@ struct Work {
   }
 
  private:
-  /// Runs the functions on a minion. Converts an exception to a return.
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
     if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
@@ -153,7 +148,6 @@ struct Work {
   }
 };
 
-/// Submits one task for each call, or one task for all calls if `in_one_task` is true.
 void submit(master::Workers::Reservation& reservation, const std::shared_ptr<const Work>& work,
             bool in_one_task) {
   const std::size_t calls = work->positions.size();

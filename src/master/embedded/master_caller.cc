@@ -38,7 +38,6 @@ class MasterJob {
   /// because it is refused at once.
   [[nodiscard]] bool is_quick() const noexcept { return function_ == nullptr || function_->is_quick; }
 
-  /// Returns the load for the job cache. The load's only minion is the master.
   [[nodiscard]] returner::Load load() const {
     returner::Load load;
     load.jid = jid_;
@@ -51,7 +50,7 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. If it fails or throws, the outcome is not a success and has the error's text.
+  /// If the function fails or throws, the outcome is not a success and has the error's text.
   [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);
@@ -87,13 +86,11 @@ class MasterJob {
     });
   }
 
-  /// Gives a waiting caller the return, or an error if the job cache could not be read.
   [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
     return master::with_jid(*std::move(outcome.unavailable), jid_);
   }
 
-  /// Saves and delivers the return of a job on a worker thread.
   void deliver(Outcome outcome, const MasterCaller::Mailbox& returns) const {
     Json data = event(outcome);
     jobs_.save_return(jid_, {jobs_.master_id(), data, outcome.success ? 0 : 1, outcome.success, ""},

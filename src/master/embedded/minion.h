@@ -20,8 +20,8 @@ namespace rest_fcgi::embedded {
 /// A minion of this process. Immutable; thread-safe.
 struct Minion {
   std::string id;
-  JsonDocument grains;  ///< `grains` is an object.
-  JsonDocument pillar;  ///< `pillar` is an object.
+  JsonDocument grains;
+  JsonDocument pillar;
 };
 
 /// Salt's nodegroups with the ids of their minions. Borrows the ids. Immutable; thread-safe.
@@ -64,7 +64,6 @@ class Minions {
 
   [[nodiscard]] const Nodegroups& nodegroups() const noexcept { return nodegroups_; }
 
-  /// Returns the position of the minion in `all()`, or std::nullopt for an unknown minion.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view id) const;
 
  private:

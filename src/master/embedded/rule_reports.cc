@@ -18,7 +18,6 @@ void add_names(MasterFunctions functions, Names& names) {
   for (const MasterFunction& function : functions) names.emplace_back(function.name());
 }
 
-/// Searches rules for parts that match no minion or no function. Borrows the data.
 class Search {
  public:
   explicit Search(const MasterData& data) : data_(data), functions_(data.modules->names()) {
@@ -178,7 +177,6 @@ struct Explainer {
     return format("does not allow it: '{}' also matches {}", tgt, shown(outside));
   }
 
-  /// Returns whether the target compares pillar data that the user may not read.
   [[nodiscard]] bool pillar_is_hidden(const auth::Subject& subject) const {
     if (!target.is_local) return false;
     const auto allows = [&](const auth::FunctionCall& call, const auth::TargetsWithin& within) {

@@ -14,7 +14,7 @@ namespace rest_fcgi::embedded {
 struct MinionOptions {
   std::string id;  ///< `id` is the minion's id. It has no slash and no NUL, and is not `.` or `..`.
   Json grains = Json::empty_object();  ///< `grains` are merged into the host's grains and take precedence.
-  Json pillar = Json::empty_object();  ///< `pillar` is the minion's pillar, an object.
+  Json pillar = Json::empty_object();
 };
 
 struct ModuleOptions {

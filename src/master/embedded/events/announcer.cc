@@ -16,7 +16,7 @@ namespace rest_fcgi::embedded {
 struct EventText {
   std::string tag;
   Json data;
-  std::string user{};  ///< The user of the event's job, or empty.
+  std::string user{};
 };
 
 namespace {
@@ -33,8 +33,6 @@ struct Redaction {
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Redaction& redaction);
 
-/// Returns whether `key` is the name of a secret. Null and booleans are never secret. For a plural name such
-/// as `tokens`, a number is not secret.
 bool is_secret(std::string_view key, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   if (value.is(Kind::null) || value.is(Kind::boolean)) return false;

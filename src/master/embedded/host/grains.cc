@@ -78,8 +78,6 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// Returns the family of the distribution `id`. For an unknown distribution, returns the family of the first
-/// known distribution in `id_like`, or `os` if `id_like` has no known distribution.
 std::string_view family_of(const std::string& id, const std::string& id_like, std::string_view os) {
   if (const Os* known = known_os(id)) return known->family;
   for (const std::string_view like : split_words(id_like)) {
@@ -88,7 +86,6 @@ std::string_view family_of(const std::string& id, const std::string& id_like, st
   return os;
 }
 
-/// Returns the text in parentheses: `Jammy Jellyfish` for `22.04 (Jammy Jellyfish)`.
 std::string_view in_parentheses(std::string_view version) {
   const std::size_t open = version.find('(');
   const std::size_t close = version.find(')', open == std::string_view::npos ? 0 : open);
@@ -138,7 +135,6 @@ constexpr Pair kFirmware[] = {{"biosversion", "bios_version"}, {"biosvendor", "b
                               {"manufacturer", "sys_vendor"},  {"biosreleasedate", "bios_date"},
                               {"uuid", "product_uuid"},        {"serialnumber", "product_serial"}};
 
-/// Processor architectures whose names differ between the kernel and Debian.
 constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i586", "i386"},
                                          {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 
@@ -178,7 +174,6 @@ std::string_view environment(const char* name, std::string_view otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-/// Returns the name of the init system, which is the program of process 1.
 std::string_view init_system() {
   if (::access("/run/systemd/system", F_OK) == 0) return "systemd";
   std::string command = read_text("/proc/1/cmdline").value_or("");

@@ -23,10 +23,10 @@ inline constexpr std::string_view kSaltVersion = "3006.28";
 /// `/etc/os-release`. Leaves out grains without a value.
 [[nodiscard]] Json os_grains(std::string_view os_release);
 
-// The following functions parse the text of a system file and write grains as members of the JSON object that
-// the caller has begun. A missing value leaves the grain out or gives Salt's default.
+// The following functions parse the text of a system file, such as /proc/cpuinfo. They write grains as
+// members of the JSON object that the caller has begun. If a value is missing, the grain is left out or has
+// Salt's default.
 
-/// Writes the grains of the processor from the text of /proc/cpuinfo.
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo);
 
 /// Writes the sizes of memory in MiB from the text of /proc/meminfo.
@@ -60,7 +60,7 @@ struct NetworkInterface {
     unsigned prefix = 0;
   };
   std::string name;
-  std::string hw_addr;  ///< Hardware address, or empty.
+  std::string hw_addr;
   std::vector<Address> addresses;
 };
 
@@ -68,7 +68,6 @@ struct NetworkInterface {
 [[nodiscard]] std::vector<NetworkInterface> network_interfaces();
 void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface>& interfaces);
 
-/// Writes the grains of the default gateways from the texts of /proc/net/route and /proc/net/ipv6_route.
 void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route);
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);

@@ -23,7 +23,6 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the words of all lines in /etc/hosts that contain `name`. The first word of a line is the address.
 std::vector<Words> lines_about(std::string_view hosts, std::string_view name) {
   std::vector<Words> found;
   for (const std::string_view line : lines_of(hosts)) {
@@ -46,7 +45,6 @@ std::optional<IpAddress> address_of(const sockaddr& address) {
   return IpAddress::of_bytes(bytes_at(address, offsetof(sockaddr_in6, sin6_addr), 16));
 }
 
-/// Returns the hardware address of an interface, or the IPv4 address of a tunnel.
 std::string hw_addr_of(const sockaddr& address) {
   sockaddr_ll link{};
   std::memcpy(&link, &address, sizeof link);
@@ -62,7 +60,7 @@ std::string hw_addr_of(const sockaddr& address) {
   return text;
 }
 
-/// Writes the addresses of the IP version `version`, or all addresses if `version` is 0.
+/// Writes the addresses of one IP version, or of both versions if `version` is 0.
 template <class Addresses>
 void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& addresses, int version) {
   writer.key(key).begin_array();
@@ -95,7 +93,7 @@ void write_by_interface(JsonWriter& writer, std::string_view key,
   writer.end_object();
 }
 
-/// Reads a hexadecimal address from a table in /proc/net. IPv4 addresses are in the host's byte order.
+/// IPv4 addresses in the tables of /proc/net are in the host's byte order.
 std::string address_of_hex_digits(std::string_view digits) {
   std::string bytes;
   for (; digits.size() >= 2; digits.remove_prefix(2)) {
@@ -184,7 +182,7 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 }
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::array<Words, 3> servers;  // The lists of all name servers, of IPv4 servers, and of IPv6 servers.
+  std::array<Words, 3> servers;
   Words sort_list;
   Words search;
   Words options;

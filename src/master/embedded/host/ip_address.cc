@@ -10,7 +10,6 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-/// Parses the text after the slash of a network: a number of bits, or an IPv4 netmask.
 std::optional<unsigned> parse_prefix(std::string_view text, const IpAddress& address) {
   if (const auto bits = parse_number<unsigned>(text)) return *bits <= address.bits() ? bits : std::nullopt;
   const auto mask = IpAddress::parse(text);

@@ -41,8 +41,8 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// A function that records a return for an interrupted call. The job calls it at most once for each call,
-  /// and only if no thread has claimed the right to record the call's return.
+  /// A function that records a return for an interrupted call. The job calls the function at most once for
+  /// each call, and only if no thread has claimed the right to record the call's return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret` names the returners that the caller chose. REQUIRES: the load's minions are sorted.
@@ -60,17 +60,16 @@ class RunningJob {
 
   [[nodiscard]] bool runs_on(std::string_view minion) const;
 
-  /// Returns the sorted ids of the minions on which the job still runs.
   [[nodiscard]] std::vector<std::string> running() const;
 
   [[nodiscard]] std::stop_token stop_token(std::size_t call) const { return calls_[call].stop.get_token(); }
   void stop(std::size_t call) { calls_[call].stop.request_stop(); }
 
-  /// Asks the job's call on a minion to stop. Returns false if the job does not run there.
+  /// Returns false if the job does not run on the minion.
   bool stop_on(std::string_view minion);
 
-  /// Claims each call whose return no thread has claimed, and passes the call to the Interrupt function.
-  /// Returns the number of these calls.
+  /// Claims each call whose return no thread has claimed, and calls the Interrupt function for it. Returns
+  /// the number of these calls.
   std::size_t interrupt();
 
  private:
@@ -85,7 +84,7 @@ class RunningJob {
   const Interrupt interrupt_;
   mutable std::mutex mutex_;
   std::vector<Call> calls_;
-  std::size_t unfinished_;  // `unfinished_` counts the unfinished calls. `mutex_` guards it.
+  std::size_t unfinished_;  // `mutex_` guards `unfinished_`.
 };
 
 /// Makes job ids, saves loads and returns in the job cache, and keeps the running jobs of this process. The
@@ -95,7 +94,7 @@ class Jobs {
   /// Returners that get a job in addition to the job cache. The Jobs object owns the returners.
   using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Makes the object, and records the end of jobs whose processes died. `clock` must outlive the object.
+  /// Records the end of jobs whose processes died. `clock` must outlive the object.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -137,11 +136,9 @@ class Jobs {
 
   void finish(RunningJob& job, std::size_t call);
 
-  /// Calls the function `interrupt` of each RunningJob, and removes these jobs. Returns the number of
-  /// interrupted calls.
+  /// Interrupts and removes all jobs. Returns the number of interrupted calls.
   std::size_t interrupt_all();
 
-  /// Returns a job that runs on worker threads of this process, or null if no such job runs.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
   /// Returns the running jobs of all processes, sorted by jid. Records the end of jobs whose processes died.
@@ -162,7 +159,6 @@ class Jobs {
  private:
   using WriteCounts = returner::WriteCounts;
 
-  /// Counts a write to a job cache. Logs a failed write.
   void note(WriteCounts::What what, std::string_view jid, const Result<void>& saved) const;
   template <class Write>
   void write_to_all(const ExtraReturners& extra, WriteCounts::What what, std::string_view jid,

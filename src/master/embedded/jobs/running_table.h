@@ -16,7 +16,7 @@
 namespace rest_fcgi::embedded {
 
 struct ActiveJob {
-  pid_t pid = 0;  ///< The process that runs the job.
+  pid_t pid = 0;
   returner::Load load;
   std::string ret;                   ///< `ret` names the returners that the caller chose.
   std::vector<std::string> running;  ///< `running` has the sorted ids of the minions on which the job runs.
@@ -31,13 +31,12 @@ class RunningTable {
 
   [[nodiscard]] Result<void> add(const returner::Load& load, std::string_view ret);
 
-  /// Removes a job of this process and all requests to stop it.
   void remove(std::string_view jid);
 
   struct Entry {
     ActiveJob job;  ///< The member `running` of `job` stays empty.
     std::int64_t start = 0;
-    bool is_gone = false;  ///< Whether the job's process has ended.
+    bool is_gone = false;
   };
 
   /// Returns the jobs of other processes, sorted by jid. Returns an empty list if the store cannot be read.
@@ -47,7 +46,6 @@ class RunningTable {
   /// caller gets true.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
-  /// Asks the process that runs the job to stop the job on a minion.
   [[nodiscard]] Result<void> request_kill(std::string_view jid, std::string_view minion);
 
   struct KillRequest {

@@ -45,8 +45,8 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// The PATH of a program in a systemd unit of rest_fcgi_run, because this process does not know the PATH of
-/// the unit.
+/// The PATH of programs that rest_fcgi_run starts in its own systemd unit. This process does not know the
+/// unit's PATH.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -60,7 +60,6 @@ StringMap inherited_variables() {
   return variables;
 }
 
-/// Adds environment variables. `env` is an object or a list of objects.
 std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
   std::vector<JsonValue> objects;
@@ -107,7 +106,6 @@ class CmdParser {
 
  private:
   using Problem = std::optional<Raised>;
-  /// Refuses unknown arguments, and arguments that the server does not support.
   Problem check_support();
   Problem parse_flags();
   Problem parse_identity();
@@ -254,7 +252,7 @@ CmdParser::Problem CmdParser::parse_umask() {
 
 CmdParser::Problem CmdParser::parse_timeout() {
   if (!flag("timeout")) return std::nullopt;
-  constexpr double kLongest = 10.0 * 365 * 86400;  // The longest timeout in seconds.
+  constexpr double kMaxSeconds = 10.0 * 365 * 86400;
   const JsonValue timeout = option(options_, "timeout");
   parsed_.timeout = timeout.python_str();
   const std::optional<double> seconds =
@@ -263,7 +261,8 @@ CmdParser::Problem CmdParser::parse_timeout() {
     return Raised::invocation_error(
         format("timeout must be a number of seconds; found {}.", timeout.python_repr()));
   }
-  program_.time_limit = std::chrono::milliseconds(std::llround(std::clamp(*seconds, 0.0, kLongest) * 1000));
+  program_.time_limit =
+      std::chrono::milliseconds(std::llround(std::clamp(*seconds, 0.0, kMaxSeconds) * 1000));
   return std::nullopt;
 }
 

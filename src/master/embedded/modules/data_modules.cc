@@ -9,7 +9,7 @@ namespace {
 
 using Steps = std::vector<std::string_view>;
 
-/// The result of a lookup: a value, absent for a missing key, or an error for a wrong key or delimiter.
+/// The result of a lookup. The value is absent for a missing key. A wrong key or delimiter raises an error.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
 /// Returns the steps of a key. A key is a text such as `pkg:apache`, or a list of steps. Without `delimiter`,
@@ -63,7 +63,6 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument that the function takes through `**kwargs`, or std::nullopt if it is missing.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -77,11 +76,10 @@ std::optional<Raised> check_name(const JsonValue& name) {
       format("name: found {}, expected a string such as 'pkg:apache'", name.python_repr()));
 }
 
-/// Returns an object with the values of the keys that the call's arguments name. As in Python's `json.dumps`,
-/// numbers and booleans as keys become texts.
+/// As in Python's `json.dumps`, numbers and booleans as keys become texts.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size of the returned object in bytes.
+  constexpr std::size_t kMaxBytes = 4 << 20;
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;
@@ -97,7 +95,7 @@ Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
     if (!value) value = keyword(call, "default");
     writer.key(name);
     value ? write(writer, name, *value) : (void)writer.string("");
-    if (text.size() > kMaxSize)
+    if (text.size() > kMaxBytes)
       return Raised::invocation_error("The result is too large: shorten 'default' or name fewer keys");
   }
   writer.end_object();
@@ -110,7 +108,6 @@ Reply keys_of(const JsonValue& object) {
   })};
 }
 
-/// Replaces each byte in the last quarter of a serial number by the letter X.
 std::string sanitized_serial(std::string_view serial) {
   std::size_t kept = serial.size() * 3 / 4;
   while (kept > 0 && kept < serial.size() && (static_cast<unsigned char>(serial[kept]) & 0xC0U) == 0x80U)
@@ -118,7 +115,6 @@ std::string sanitized_serial(std::string_view serial) {
   return std::string(serial.substr(0, kept)) + std::string(serial.size() - kept, 'X');
 }
 
-/// Returns the replacement for a grain that identifies the host, or std::nullopt for other grains.
 std::optional<std::string> sanitized(std::string_view grain, const JsonValue& value) {
   if (grain == "serialnumber") return sanitized_serial(value.text());
   if (grain == "domain") return "DOMAINNAME";
@@ -171,7 +167,6 @@ Reply grains_ls(const Call& call) {
   return Returned{written_json([&names](JsonWriter& writer) { write_strings(writer, names); })};
 }
 
-/// Merges `base` and `value` if both are maps or both are lists. In all other cases, returns `value`.
 Json merged(const JsonValue& base, const JsonValue& value, bool merge_lists) {
   const bool are_alike = value.kind() == base.kind();
   if (are_alike && base.is(JsonValue::Kind::object)) {
@@ -212,7 +207,6 @@ Reply pillar_ls(const Call& call) {
   return keys_of(own_document(returned->value).root());
 }
 
-/// Writes `value`, but replaces texts, numbers, booleans and nulls by the names of their types.
 void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::object)) {
     writer.begin_object();

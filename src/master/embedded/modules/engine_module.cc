@@ -12,7 +12,6 @@ namespace rest_fcgi::embedded {
 namespace engine_module {
 namespace {
 
-/// Returns the jobs that run on the minion, except the job of this call.
 std::vector<ActiveJob> running_here(const Call& call) {
   const Context& context = call.context;
   std::vector<ActiveJob> jobs = context.engine.jobs.active();
@@ -113,7 +112,6 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// Finds functions by a pattern or a module name. A name with a dot or a wildcard is a pattern.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
@@ -130,8 +128,8 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Finds the functions for all `names` with the function `by_name`, and calls `use` with them. If `names` is
-/// empty, calls `use` with all functions.
+/// Calls `use` with the functions that `by_name` finds for `names`. If `names` is empty, calls `use` with all
+/// functions.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {

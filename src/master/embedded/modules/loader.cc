@@ -96,7 +96,7 @@ Reply run(const LoadedFunction& function, const Context& context, std::span<cons
   return function.call(context, sorted.positional, sorted.keywords);
 }
 
-/// Returns the minion's return for an exception. Not inlined, so that `execute` needs little stack.
+/// This function is not inlined, so that `execute` needs little stack.
 [[gnu::noinline]] master::Return return_of(const Raised& raised, const Engine& engine, const Minion& minion,
                                            std::string_view fun, const LoadedFunction& function) {
   if (raised.kind == Raised::Kind::unavailable) {

@@ -92,7 +92,7 @@ struct LoadedFunction {
 };
 
 using LoadedFunctions = std::vector<LoadedFunction>;
-using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Maps names to functions.
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
 /// All execution functions of one configuration. A function in a module folder replaces a native function
@@ -106,7 +106,7 @@ class Modules {
 
   ~Modules();
 
-  /// Returns the functions whose `is_listed` is true, sorted by name. The first call of `all` starts Python.
+  /// Returns the functions whose `is_listed` is true, sorted by name. The first call starts Python.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
   /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.

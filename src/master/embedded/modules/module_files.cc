@@ -127,7 +127,6 @@ void log_left_out(const std::string& path, std::string_view reason) {
   log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
 }
 
-/// Returns why a file or folder must not be used, or std::nullopt if it may be used.
 std::optional<std::string> reason_for_distrust(const fs::path& path) {
   const auto part = changeable_part(path);
   if (!part) return std::nullopt;
@@ -143,7 +142,7 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// Adds a Python file to the folder. `file` is `path` with symbolic links resolved.
+/// `file` is `path` with symbolic links resolved.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
   if (module.starts_with('_')) return;  // Salt's loader ignores files whose names begin with `_`.
@@ -169,8 +168,7 @@ std::string script_doc(std::string_view text) {
   return std::string(stripped(doc));
 }
 
-/// Runs a script. The script reads the call as a JSON object from standard input, and prints its return as
-/// JSON.
+/// The script reads the call as a JSON object from standard input, and prints its return as JSON.
 Reply run_script(const std::string& name, const std::string& path, const ScriptSettings& settings,
                  const Context& context, std::span<const JsonValue> args,
                  std::span<const JsonMember> kwargs) {
@@ -310,7 +308,7 @@ void log_errors(std::string_view function, const Ended& ended) {
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  StringMap seen;  // Maps a module's name to the path of the first file with this module.
+  StringMap seen;
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();

@@ -55,9 +55,9 @@ struct ModuleFolder {
   std::vector<PythonFile> python;
 };
 
-/// Reads the folders in `options.module_dirs`. Ignores files with a wrong name or mode, files that other
-/// users may write, and repeated modules, and logs a warning for each. Fails with `configuration` if a folder
-/// cannot be read.
+/// Reads the folders in `options.module_dirs`. Ignores three kinds of files with a warning: files with a
+/// wrong name or mode, files that other users may write, and files with the module of an earlier file. Fails
+/// with `configuration` if a folder cannot be read.
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
 
@@ -73,15 +73,16 @@ class PythonRunner {
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 
-  /// Tests whether the configured Python can run modules, and fails with `configuration` if it cannot. If
-  /// this Python cannot be started, only logs a warning.
+  /// Starts the configured Python to test whether it can run modules. Fails with `configuration` if it cannot
+  /// run modules. If Python does not start, only logs a warning.
   [[nodiscard]] Result<void> check() const;
 
-  /// Starts one Python program that lists the functions in all files. The functions borrow the PythonRunner.
-  /// If a module cannot be loaded, adds its name to `broken` and logs a warning.
+  /// Starts one Python program that lists the functions in all files. The functions in the result borrow this
+  /// PythonRunner. For a module that cannot be loaded, logs a warning and adds the module's name to
+  /// `PythonIndex::broken`.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
-  /// Adds functions to `__salt__` in the Python modules.
+  /// Sets the functions that Python modules find in `__salt__`.
   void set_functions(const StringMap& python, const FunctionTable& all);
 
   [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,

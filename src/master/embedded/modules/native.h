@@ -24,7 +24,7 @@ struct Function {
   /// The function's definition in Python; see parse_usage. Callers omit an underscore at the end of the name:
   /// `test.true` calls `test.true_()`.
   std::string_view usage;
-  std::string_view summary;  ///< The lines of the function's documentation.
+  std::string_view summary;
   Reply (*run)(const Call&) = nullptr;
   /// The arguments in the CLI examples of the documentation, one line for each example.
   std::string_view example = {};

@@ -23,7 +23,7 @@ JsonLimits line_limits() {
   return limits;
 }
 
-/// Returns the name of a kind of exception in messages to the loader program. The default is `command`.
+/// A kind of exception without a name of its own is sent to the loader program as `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
     case Raised::Kind::type_error:
@@ -180,7 +180,7 @@ Result<void> PythonRunner::check() const {
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
-  StringMap modules;  // Maps paths to module names.
+  StringMap modules;
   for (const PythonFile& file : files) {
     if (file.refused.empty()) {
       modules[file.path] = file.module;
@@ -247,9 +247,9 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // `context.deadline` is set if a Python program makes this call. Such a call is refused, because a second
-  // Python program inside the first one would need more stack of this thread. A Python program does not need
-  // the server to call Python functions.
+  // `context.deadline` is set if a Python program makes this call. The call is refused, because a second
+  // Python program inside the first program would need more stack of this thread. A Python program calls
+  // Python functions itself, without the server.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

@@ -71,9 +71,9 @@ class Splitter {
   }
 
   std::vector<std::string> words_;
-  std::optional<std::string> word_;  // `word_` is the word that is being read.
-  char quote_ = '\0';                // `quote_` is the open quotation mark, or '\0' if no mark is open.
-  bool escaped_ = false;             // `escaped_` says whether the last character was a backslash.
+  std::optional<std::string> word_;
+  char quote_ = '\0';  // `quote_` is '\0' outside of quotation marks.
+  bool escaped_ = false;
 };
 
 std::string too_many(const Signature& signature, std::size_t count) {

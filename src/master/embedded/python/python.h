@@ -79,7 +79,7 @@ struct BoundArguments {
   std::vector<JsonValue> varargs;    ///< `varargs` has the further positional arguments, for `*args`.
   std::vector<JsonMember> keywords;  ///< `keywords` has the other keyword arguments, with unique keys.
 
-  /// Returns the value of a parameter. REQUIRES: the function has the parameter.
+  /// REQUIRES: the function has the parameter.
   [[nodiscard]] const JsonValue& operator[](std::string_view parameter) const;
 };
 

@@ -42,7 +42,7 @@ class JobFilter {
  public:
   explicit JobFilter(const Clock& clock) : clock_(clock), deadline_(clock.steady() + kSearchTime) {}
 
-  /// Reads the conditions from the named arguments. Fails with `invocation` for too many or too long globs.
+  /// Fails with `invocation` if there are too many globs or a glob is too long.
   Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
                              std::string_view function, std::string_view target) {
     if (python_bool(given[metadata])) metadata_ = given[metadata];
@@ -59,7 +59,6 @@ class JobFilter {
     return {};
   }
 
-  /// Reads the conditions for times and jids. Fails with `invocation` for a wrong time or jid.
   Result<void> read_range(const BoundArguments& given) {
     const auto wrong = [&given](std::string_view name, std::string_view expected) {
       return Error{ErrorKind::invocation,
@@ -109,7 +108,6 @@ class JobFilter {
   }
 
  private:
-  /// Returns whether a glob matches the text in `json`, or one text of the list in `json`.
   [[nodiscard]] bool any_matches(const Globs& globs, const Json& json) const {
     const JsonDocument document = own_document(json);
     const auto matches = [&globs](JsonValue value) {
@@ -140,7 +138,7 @@ class JobFilter {
   const Clock& clock_;
   const SteadyTime deadline_;
   bool skips_find_job_ = false;
-  std::optional<JsonValue> metadata_;  // The metadata to search for: an object with names and values.
+  std::optional<JsonValue> metadata_;
   std::optional<Globs> functions_;
   std::optional<Globs> targets_;
   std::optional<WallTime> start_;

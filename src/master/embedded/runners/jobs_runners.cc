@@ -19,7 +19,6 @@ void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& re
   writer.end_object();
 }
 
-/// Writes a job as members of a JSON object that the caller has begun. `job` is absent for an unknown job.
 void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
   if (job) {
     write_description(writer, job->load);
@@ -31,7 +30,6 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
   write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
-/// Returns the job that the arguments `jid` and `ext_source` name. Returns std::nullopt for an unknown job.
 Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();

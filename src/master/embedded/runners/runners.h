@@ -36,7 +36,6 @@ class GeneratedKeys {
 
   enum class Added { yes, exists, full };
 
-  /// Adds a key. Replaces an existing key only if `force` is true.
   Added add(std::string_view id, std::string pub, bool force) {
     const std::lock_guard lock(mutex_);
     const auto found = keys_.find(id);

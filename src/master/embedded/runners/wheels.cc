@@ -17,7 +17,6 @@ constexpr std::string_view kAccepted = "minions";
 
 using Names = std::vector<std::string_view>;
 
-/// The ids with accepted keys: all minions, and the ids in GeneratedKeys. Borrows the context.
 struct AcceptedKeys {
   explicit AcceptedKeys(const MasterContext& context) : generated(context.data.keys->all()) {
     for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
@@ -66,7 +65,6 @@ Result<Json> list(const MasterContext& context, const BoundArguments& arguments)
   });
 }
 
-/// Returns the names that `match` selects. `match` is a list of globs, or a comma-separated text of globs.
 Result<Names> matching(Names names, JsonValue match) {
   if (!match.is(JsonValue::Kind::array) && !match.is(JsonValue::Kind::string)) {
     return wrong_match(match);

@@ -79,7 +79,6 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
 
 namespace {
 
-/// Returns whether the network contains an address in the minion's grain `ipv4` or `ipv6`.
 bool has_address_in(const Minion& minion, const IpNetwork& network) {
   const auto addresses = minion.grains.root().find(network.address.version() == 4 ? "ipv4" : "ipv6");
   if (!addresses) return false;
@@ -292,7 +291,6 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-/// Converts the words of a nodegroup to a target: a compound target, a regular expression or a list of ids.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
@@ -314,7 +312,7 @@ Error wrong_nodegroup(std::string_view name, std::string_view what) {
 
 }  // namespace
 
-/// Makes the nodegroups. A group inside another group is made before the outer group.
+/// A nodegroup inside another nodegroup is made before the outer nodegroup.
 class Nodegroups::Builder {
  public:
   Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)

@@ -57,7 +57,7 @@ class DataMatcher {
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // The compiled patterns. The key is the offset in the expression at which the pattern begins.
+  // The key is the offset in the expression at which the pattern begins.
   std::map<std::size_t, Regex> patterns_;
 };
 
@@ -178,8 +178,8 @@ class RuleTargets {
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
 /// Makes the CanReadPillar for `select_visible`. `functions` are the functions that return pillar data. A
-/// caller may read the pillar of a minion if a rule allows one of them there. Borrows all arguments except
-/// `allows`.
+/// caller may read the pillar of a minion if a rule allows one of these functions on the minion. Borrows all
+/// arguments except `allows`.
 [[nodiscard]] CanReadPillar make_pillar_check(const Minions& minions, const RuleTargets& targets,
                                               std::span<const std::string> functions, AllowsCall allows);
 

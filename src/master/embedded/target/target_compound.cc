@@ -50,7 +50,7 @@ lowstate::Target target_of_word(std::string_view word) {
   return target;
 }
 
-/// A recursive-descent parser for the words of a compound target. It writes the steps in postfix order.
+/// A recursive-descent parser that writes the steps of a compound target in postfix order.
 class Compiler {
  public:
   Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
