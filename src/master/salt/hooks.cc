@@ -12,7 +12,7 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Returns the error that callers see. Paths, modes and owners are only in the log.
+/// Callers do not see paths, modes and owners, which are only in the log.
 Error cannot_be_fired() {
   return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
 }

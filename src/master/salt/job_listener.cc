@@ -12,8 +12,7 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Returns the return code of a minion's return. For a compound call, returns the largest code of its
-/// functions.
+/// For a compound call, returns the largest return code of its functions.
 int retcode_of(const PackedValue& field) {
   std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
   if (field.kind == Kind::map) {

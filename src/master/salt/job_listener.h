@@ -74,7 +74,7 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< `minions_` have not returned yet.
+  std::unordered_set<std::string> minions_;   ///< The ids of minions that have not returned.
   std::unordered_set<std::string> returned_;  ///< `returned_` is used only with syndics.
   const PublishedCall own_;
   const Options options_;
@@ -104,7 +104,7 @@ class RunnerListener final : public Listener {
   const bool whole_event_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // What the runner's last event has reported. `mutex_` guards this member.
+  // `mutex_` guards `seen_`.
   Seen seen_ = Seen::nothing;
 };
 

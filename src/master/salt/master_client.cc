@@ -160,7 +160,7 @@ void MasterClient::log_inline_login(const auth::Grant& grant) const {
              grant.name, grant.eauth));
 }
 
-/// Sends a load with credentials. The call counts as a login, because the master checks the password.
+/// A load with credentials counts as a login, because the master checks the password.
 Result<void> MasterClient::send_inline(const Permit& permit, const SendOptions& options,
                                        const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;

@@ -31,7 +31,8 @@ inline constexpr SendOptions kWheel{// A wheel may run for hours, and its reply 
                                     PriorityClass::wheel, std::chrono::hours(24)};
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
-/// With `inline_login`, or if the token has no permissions, each load has the credentials. Thread-safe.
+/// With `inline_login`, or if the token has no permissions, each load has the credentials instead.
+/// Thread-safe.
 class MasterClient {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;

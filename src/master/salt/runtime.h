@@ -24,7 +24,7 @@ class LiveRuntime final : public Runtime {
               master::JidReserve reserve_jids);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  /// Returns the event bus; the first call starts it. Fails with `internal`.
+  /// The first call starts the event bus. Fails with `internal`.
   [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
@@ -46,7 +46,8 @@ class LiveRuntime final : public Runtime {
   std::unique_ptr<EventBus> bus_;  // `bus_mutex_` guards the event bus.
   EventPusher pusher_;
   master::JidSource jids_;
-  // The threads of asynchronous wheels use the other members, so `workers_` is destroyed before them.
+  // The threads of asynchronous wheels use the other members, so `workers_` is destroyed before the other
+  // members.
   master::Workers workers_;
 };
 

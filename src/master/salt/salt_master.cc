@@ -109,7 +109,6 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// Waits until the event bus is joined, and returns the bus. Fails with `unavailable`.
 Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;
@@ -242,9 +241,10 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
              runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Asks the master whether it has the runner. Returns std::nullopt if the master does not say so, for example
-/// because the caller has no permission for `doc.runner`. If the password is sent with each call
-/// (inline_login), returns std::nullopt without asking, because a refusal would count as a failed login.
+/// Asks the master whether it has the runner. Returns std::nullopt if the master's reply does not show
+/// whether the runner exists, for example because the caller has no permission for `doc.runner`. If the
+/// password is sent with each call (inline_login), returns std::nullopt without asking, because a refusal
+/// would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;

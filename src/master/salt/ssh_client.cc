@@ -42,7 +42,6 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// Returns the path of a program in PATH. Returns std::nullopt for an unknown program.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -72,7 +71,7 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
-/// Returns the absolute form of a path. A relative path would name another file, because programs run in `/`.
+/// A relative path would name another file, because programs run in `/`.
 std::string whole_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);

@@ -42,8 +42,8 @@ class Runtime {
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
   /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Returns 0 if all wheels
-  /// have ended, and otherwise 1. If it returns 1, the Runtime must not be destroyed, because the wheels use
-  /// it. REQUIRES: `shutdown` is called only once.
+  /// have ended, and otherwise 1. After the result 1, the caller must not destroy the Runtime, because
+  /// running wheels use it. REQUIRES: `shutdown` is called only once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 

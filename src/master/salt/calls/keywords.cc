@@ -11,9 +11,9 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Functions of Salt that have the same parameters among the keys of a client, such as `timeout` (see
-/// `lowstate::is_client_key`). `keys` has these parameters; `*` means that the functions take any keyword
-/// argument. Spaces separate the names in `keys` and in `functions`.
+/// A group of Salt's functions that take the same client keys as parameters. A client key is a keyword such
+/// as `timeout`; see `lowstate::is_client_key`. `keys` has these client keys, or `*` for functions that take
+/// any keyword argument. Spaces separate the names in `keys` and in `functions`.
 struct Takers {
   std::string_view keys;
   std::string_view functions;

@@ -36,8 +36,6 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
-/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Without
-/// credentials, returns no fields.
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
   switch (credentials.kind) {
     case auth::Credentials::Kind::token:
@@ -70,7 +68,6 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// Appends the positional arguments and, if the map is not empty, a map of the keyword arguments.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -79,8 +76,8 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. In a compound call, each function gets a list of arguments, even an empty one.
-/// Without this list, minions would never return.
+/// In a compound call, each function needs a list of arguments, even an empty one. Without this list, minions
+/// would never return.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -222,13 +219,11 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// Returns the error for a reply of unknown form. `what` describes the form of the reply and not its content,
-/// because the content may be secret.
+/// `what` describes the form of the reply and not its content, because the content may be secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("Malformed reply of the Salt master: {}.", what)};
 }
 
-/// Returns the error for a failure that the master reports with the message `text`.
 Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
@@ -247,7 +242,6 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// Returns the error for an exception of Salt. `error` is a map with the name and message of the exception.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -317,7 +311,6 @@ Result<master::Job> read_job(const Fields& load) {
 // The largest accepted time in seconds since 1970. It fits into a WallTime.
 constexpr double kLatest = 1e11;
 
-/// Reads a time in seconds since 1970, which is a float or an integer.
 std::optional<WallTime> read_time(const PackedValue* field) {
   if (field == nullptr) return std::nullopt;
   double seconds = 0;
@@ -363,7 +356,7 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   return grant;
 }
 
-/// Reads a reply with a token. The master answers wrong credentials with the reply `refusal`.
+/// The master answers wrong credentials with the reply `refusal`.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
   auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});

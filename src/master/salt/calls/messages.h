@@ -66,8 +66,8 @@ struct PublishLoad {
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
                                     const master::Started* job = nullptr);
 
-/// Returns a load that asks the master for a new token, or for the owner of a token. The kind of the
-/// credentials decides: eauth or token. REQUIRES: the credentials have one of these kinds.
+/// For credentials of the kind eauth, returns a load that asks the master for a new token. For the kind
+/// token, the load asks for the owner of the token. REQUIRES: the credentials have one of these kinds.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
 /// Returns the load of a ping. The master sends this load back unchanged.

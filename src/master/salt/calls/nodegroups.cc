@@ -16,7 +16,6 @@ constexpr std::string_view kNodegroup = "N@";
 // The largest size in bytes of an expanded target. Groups inside groups can multiply the size.
 constexpr std::size_t kMaxBytes = 1 << 20;
 
-/// Returns the name of the group in a word `N@name`. Returns an empty text for another word.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
 }
@@ -56,7 +55,6 @@ class Nodegroups::Expansion {
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:
-  /// Adds the words of a group. Adds parentheses around a compound expression.
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
@@ -83,7 +81,7 @@ class Nodegroups::Expansion {
   }
 
   const Nodegroups& nodegroups_;
-  std::vector<std::string_view> open_;  // The names of the groups that are being expanded.
+  std::vector<std::string_view> open_;
   std::string text_;
 };
 

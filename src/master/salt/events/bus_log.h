@@ -72,7 +72,7 @@ class JobOwners {
   };
 
   const std::size_t max_jobs_;
-  /// The owner of each job. Empty if the job has no owner.
+  /// The owner of each job, or an empty text if the job has no owner.
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;
   std::deque<std::string_view> order_;  ///< The keys of `owners_`, oldest first.
 };

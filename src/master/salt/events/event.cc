@@ -19,7 +19,6 @@ bool is_jid(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMaxJid;
 }
 
-/// Removes `prefix` from the start of the text. Returns false if the text does not start with `prefix`.
 bool take(std::string_view& text, std::string_view prefix) noexcept {
   if (text.substr(0, prefix.size()) != prefix) return false;
   text.remove_prefix(prefix.size());

@@ -85,7 +85,7 @@ class FrameReader {
 
   const std::size_t max_frame_bytes_;
   std::string buffer_;
-  std::size_t start_ = 0;  // The start of the next frame in `buffer_`.
+  std::size_t start_ = 0;
   std::optional<Framing> framing_;
   std::uint64_t frames_ = 0;
   std::optional<Error> broken_;

@@ -33,8 +33,8 @@ class EventBus {
   /// Stops the thread. Reports the loss of the bus to the remaining listeners.
   ~EventBus();
 
-  /// Waits until the bus is joined, at most for half a second, and not after `deadline`. Fails with
-  /// `unavailable`. The error has Salt's message, or the name of the missing permission.
+  /// Waits until this process has joined the event bus, at most for half a second, and not after `deadline`.
+  /// Fails with `unavailable`. The error has Salt's message, or the name of the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
   /// Prepares for the events of a job. `jid` is empty if the job id is unknown. If the master has replaced

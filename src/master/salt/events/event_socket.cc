@@ -87,13 +87,11 @@ Error failure(const Address& address, int error) {
                  is_absent ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
 }
 
-/// Waits until `fd` or `stop` is ready, but at most for `patience`.
 void wait_for(int fd, short event, int stop, std::chrono::milliseconds patience) noexcept {
   pollfd watched[] = {{fd, event, 0}, {stop, POLLIN, 0}};
   static_cast<void>(::poll(watched, 2, static_cast<int>(patience.count())));
 }
 
-/// Waits until a pending connection is established. Returns 0 or an error number.
 int finish_connecting(int fd, int stop) noexcept {
   wait_for(fd, POLLOUT, stop, kConnectTime);
   sockaddr_storage peer{};
@@ -202,7 +200,7 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
-/// The right to use the connection. The constructor waits for the right, at most until `end`.
+/// The constructor waits until no other thread uses the connection, at most until `end`.
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {

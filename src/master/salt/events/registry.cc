@@ -19,7 +19,6 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
-/// Returns the error for a listener if the registry dropped events of its job before it knew the job id.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
                                          "reply to the publication: returns may be missing.",
@@ -30,7 +29,7 @@ Error another_waits(std::string_view jid) {
   return {ErrorKind::unavailable, format("Another call already waits for the job {}.", jid)};
 }
 
-/// Returns the error that callers see. The exact reason is only in the log, for administrators.
+/// Callers do not get the exact reason, which is only in the log, for administrators.
 Error for_callers(ErrorKind why) {
   if (why == ErrorKind::authorization) {
     return {ErrorKind::unavailable,
@@ -47,7 +46,6 @@ Error for_callers(ErrorKind why) {
 
 }  // namespace
 
-/// Returns the memory in bytes that an event needs, including an estimate for the heap.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
   constexpr std::size_t kHeap = 160;
   return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
@@ -259,7 +257,6 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-/// Passes events and losses to the listener of a job, until no kept events are left.
 void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
   while (true) {
     std::optional<Error> lost;

@@ -23,7 +23,7 @@
 namespace rest_fcgi::salt {
 
 /// The interface of an object that receives the events of one job. One thread at a time calls `on_event` and
-/// `on_loss`, without a lock of the bus. These two functions must be quick and must not throw.
+/// `on_loss`. This thread holds no lock of the bus. These two functions must be quick and must not throw.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -41,7 +41,7 @@ class Listener {
 class EarlyEvents {
  public:
   struct Kept {
-    std::uint64_t number;  ///< The ascending number of the event.
+    std::uint64_t number;
     std::string jid;
     std::string tag;
     std::string data;
@@ -57,11 +57,11 @@ class EarlyEvents {
   /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether one of the job's events from the number `since` on was dropped. If very many jobs lost
-  /// events, the losses of each job are not known, and the function may return true for any job.
+  /// Returns whether events of the job were dropped whose numbers are `since` or higher. After losses of very
+  /// many jobs, may return true for any job, because the losses of single jobs are then not known.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
-  /// Removes and returns the job's events from the number `since` on.
+  /// Removes and returns the events of the job whose numbers are `since` or higher.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
   void drop_before(std::uint64_t number);
@@ -78,8 +78,8 @@ class EarlyEvents {
       by_job_;  // The key is the job id and the event number. Borrows the job ids from `events_`.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
-  // Events up to the number `all_lost_` count as dropped for every job. The number grows when too many jobs
-  // have lost events to record the loss of each job.
+  // Events up to the number `all_lost_` count as dropped for every job. If too many jobs lose events,
+  // `note_loss` raises this number and discards the losses of single jobs.
   std::uint64_t all_lost_ = 0;
 };
 
@@ -94,11 +94,12 @@ class Registry {
   void on_event(const Event& event);
   void sweep();
 
-  /// Ends the registry: refuses threads and listeners that want to wait for events. Returns when no thread
-  /// waits for the bus and all listeners were told that the bus is lost.
+  /// Refuses threads and listeners that want to wait for events. Returns when no thread waits for the bus and
+  /// all listeners were told that the bus is lost.
   void close();
 
-  /// Waits until the bus is joined, but not longer than the time `until`. Fails with `unavailable`.
+  /// Waits until this process has joined the event bus, at most until the time `until`. Fails with
+  /// `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
   /// While an Expectation exists, the registry keeps events of jobs without a listener. These events are
@@ -124,7 +125,7 @@ class Registry {
     friend class Registry;
     struct Ticket {
       std::uint64_t number;  // `number` is the number of the first event that the caller may need.
-      std::uint64_t losses;  // `losses` counts the losses of the bus before the Expectation was made.
+      std::uint64_t losses;  // `losses` is the value of `losses_` when the Expectation was made.
       std::string jid;       // `jid` is the job id that the caller chose, or empty.
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
@@ -133,8 +134,8 @@ class Registry {
   };
 
   /// Makes an Expectation: begins to keep events for the caller's job, and reserves a place for its listener.
-  /// `jid` is empty if the job id is unknown. Fails with `unavailable` if the bus is not joined, too many
-  /// listeners exist, or another call uses `jid`.
+  /// `jid` is empty if the job id is unknown. Fails with `unavailable` in three cases: this process has not
+  /// joined the event bus, too many listeners exist, or another call uses `jid`.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
@@ -172,13 +173,13 @@ class Registry {
   EarlyEvents early_;
   // `dropping_early_` says that events were dropped after `early_` was last empty.
   bool dropping_early_ = false;
-  std::set<std::uint64_t> expectations_;  // `expectations_` has the numbers of all Expectations.
-  std::uint64_t next_number_ = 1;         // `next_number_` is for the next event or Expectation.
-  std::uint64_t losses_ = 0;              // `losses_` counts the losses of the bus.
+  std::set<std::uint64_t> expectations_;
+  std::uint64_t next_number_ = 1;
+  std::uint64_t losses_ = 0;  // `losses_` counts how often the connection to the bus was lost.
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;                 // `waiting_` counts the threads in `wait_until_joined`.
-  ErrorKind why_ = ErrorKind::unavailable;  // `why_` says why the bus is not joined.
+  std::size_t waiting_ = 0;
+  ErrorKind why_ = ErrorKind::unavailable;  // `why_` says why this process has not joined the event bus.
 };
 
 }  // namespace rest_fcgi::salt

@@ -29,7 +29,7 @@ std::optional<std::string> iso_date(std::string_view packed) {
   return std::string(packed).insert(6, "-").insert(4, "-");
 }
 
-/// Returns the text that Python's json writes for a float as key.
+/// Returns the text that Python's json writes for a float that is a key.
 std::string float_key(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
@@ -90,8 +90,6 @@ class JsonVisitor : public BoundedVisitor {
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Returns whether the current value is the key of a member. Resets `at_key_`, so the next value does not
-  /// count as a key.
   bool take_key() { return std::exchange(at_key_, false); }
 
   /// Returns how to show the current value. `is_count` says whether the value is a number or a text of few
@@ -142,7 +140,7 @@ class JsonVisitor : public BoundedVisitor {
   JsonWriter out_;
   const Redactor* const redactor_;  // A null `redactor_` shows everything.
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;  ///< `next_` says how to show the next value.
+  Verdict next_ = Verdict::look_inside;
   /// `inside_` says how to show all values inside the array or map at the depth `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;

@@ -63,7 +63,7 @@ zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   return monitor;
 }
 
-/// Returns a message that owns the bytes and wipes them after use.
+/// Returns a message that wipes the bytes after use.
 zmq::message_t message_of(WipedBytes bytes) {
   auto held = std::make_unique<WipedBytes>(std::move(bytes));
   const auto free = [](void*, void* hint) {

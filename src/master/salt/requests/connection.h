@@ -107,8 +107,7 @@ class Outage {
   SteadyTime next_try_;
 };
 
-/// The idle connections. `take` returns the newest connection, so that surplus connections become old and are
-/// closed. Thread-safe.
+/// `take` returns the newest connection, so that surplus connections become old and are closed. Thread-safe.
 class IdleConnections {
  public:
   /// The age at which `put` closes a connection.

@@ -96,7 +96,7 @@ class FairQueue {
 
  private:
   struct Waiter {
-    std::uint64_t number;  ///< The number of the request in the order of arrival.
+    std::uint64_t number;
     std::condition_variable woken{};
     bool has_place = false;
   };

@@ -67,7 +67,7 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Waits for the reply. Marks a slow request as stalled, so that other requests can use its place.
+  /// Marks a slow request as stalled, so that other requests can use its place.
   Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
                              SteadyTime deadline) {
     const bool may_stall = place.get_deleter().priority != PriorityClass::login;
@@ -92,7 +92,7 @@ class Pool final : public RequestPool {
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
-  /// Returns an idle or a new connection. REQUIRES: the caller has a place in the queue.
+  /// REQUIRES: the caller has a place in the queue.
   Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
     if (now() >= deadline) return deadline_passed();
     while (auto kept = idle_.take()) {
