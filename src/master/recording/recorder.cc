@@ -43,7 +43,6 @@ returner::Load load_of(const Permit& permit, const Publication& publication, con
   return load;
 }
 
-/// Passes all calls on to a master, and records published jobs. Thread-safe.
 class RecordingMaster final : public master::Master {
  public:
   RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)

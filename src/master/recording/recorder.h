@@ -38,8 +38,9 @@ class Caches {
   /// Calls the function `call`, which saves a job's load, once for each job cache.
   void call(std::string_view jid, const Call& call);
 
-  /// Queues a function that is then called once for each job cache. Queued functions are called in order.
-  /// Drops a function that exceeds the limits.
+  /// Queues `call`, which another thread then calls once for each job cache. Queued functions are called in
+  /// order. `bytes` is the size of the data that `call` saves. If the Limits leave no place in the queue,
+  /// drops `call`.
   void call_later(std::string jid, std::size_t bytes, Call call);
 
   /// Waits until the job caches have saved all earlier calls. Fails with `unavailable` after an error, or if
@@ -117,8 +118,8 @@ class JobRecorder final : public Recorder {
   const std::size_t max_jobs_;
   std::mutex mutex_;
   std::deque<Entry> jobs_;  // `jobs_` has the oldest job first. `mutex_` guards it and all members after it.
-  std::size_t swept_size_ = 0;  // `swept_size_` counts the jobs left by the last removal of finished jobs.
-  bool has_warned_ = false;     // `has_warned_` says whether a warning about a dropped job was logged.
+  std::size_t swept_size_ = 0;  // The number of jobs after the last removal of finished jobs.
+  bool has_warned_ = false;
 };
 
 }  // namespace rest_fcgi::recording
