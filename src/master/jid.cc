@@ -15,7 +15,7 @@ namespace rest_fcgi::master {
 namespace {
 
 constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
-constexpr std::int64_t kReserved = 10'000;  // The number of microseconds in a reserved range.
+constexpr std::int64_t kReservedMicroseconds = 10'000;
 
 struct Civil {
   std::chrono::year_month_day date;
@@ -112,9 +112,9 @@ std::string JidSource::next() {
   if (clock_was_set_back) last_ = end_ = 0;
   std::int64_t least = std::max(now, last_ + 1);
   if (reserve_ && of_share(least) >= end_) {
-    if (const std::optional<std::int64_t> first = reserve_(least, kReserved)) {
+    if (const std::optional<std::int64_t> first = reserve_(least, kReservedMicroseconds)) {
       least = *first;
-      end_ = *first + kReserved;
+      end_ = *first + kReservedMicroseconds;
     }
   }
   last_ = of_share(least);

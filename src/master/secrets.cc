@@ -45,8 +45,6 @@ bool is_small(char byte) {
   return byte >= 'a' && byte <= 'z';
 }
 
-/// Removes the last word from the name and returns this word in lower case. Returns an empty text if no word
-/// is left.
 std::string take_last_word(std::string_view& name) {
   while (!name.empty() && !is_letter(name.back())) name.remove_suffix(1);
   std::string word;

@@ -55,7 +55,6 @@ struct Quote {
   std::size_t backslashes = 0;
 };
 
-/// Finds the value after a name. Borrows the text.
 class ValueFinder {
  public:
   ValueFinder(std::string_view text, TextKind kind) : text_(text), kind_(kind) {
@@ -68,7 +67,6 @@ class ValueFinder {
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
   }
 
-  /// Returns whether the value at `begin` is the value of a JSON member and has no quotation marks.
   [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
     return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
@@ -191,8 +189,6 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the position of the text between quotation marks, or std::nullopt if no quotation mark is at
-  /// `at`.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -200,8 +196,6 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Returns the position after the closing quotation mark of the quoted text `inner`. `at` is the position
-  /// of the opening quotation mark.
   [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
@@ -279,8 +273,6 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the position after the bracket that closes the bracket at `at`. Returns the end of the text if
-  /// this closing bracket is missing.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -330,7 +322,6 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-/// Searches a text for names and hides the values after the names of secrets.
 class Redactor {
  public:
   Redactor(std::string_view text, TextKind kind) : text_(text), values_(text, kind) {}
@@ -402,8 +393,9 @@ class Redactor {
     return end;
   }
 
-  /// Returns the position of the secret value that begins after `at`, or an empty Span if none begins there.
-  /// `at` is the position of the `:` of a URL, or of the end of a name in an XML tag or a multipart header.
+  /// Returns the position of the secret that begins after `at`, or an empty Span if no secret begins there.
+  /// If the text has a `:` at `at`, the colon may belong to a URL. Otherwise `at` is the end of a name, and
+  /// the name may belong to an XML tag or to a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -425,7 +417,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< Whether the rest of the text may contain an XML end tag.
+  bool has_end_tags_ = true;
   std::string out_;
   std::size_t copied_ = 0;
 };

@@ -27,7 +27,6 @@ Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
-/// Runs a task and logs exceptions that the task does not catch.
 void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
@@ -50,7 +49,7 @@ class FairQueue {
     ++size_;
   }
 
-  /// Removes the oldest task of the next user. REQUIRES: the queue is not empty.
+  /// REQUIRES: the queue is not empty.
   Workers::Task pop() {
     auto next = tasks_.upper_bound(latest_);
     if (next == tasks_.end()) next = tasks_.begin();
@@ -63,9 +62,9 @@ class FairQueue {
   }
 
  private:
-  // The tasks of each user. A user without tasks has no entry.
+  // A user without tasks has no entry in this map.
   std::map<std::string, std::deque<Workers::Task>> tasks_;
-  std::string latest_;  // The user whose task was taken last.
+  std::string latest_;
   std::size_t size_ = 0;
 };
 
@@ -79,7 +78,7 @@ struct Workers::State {
   FairQueue queue;           // `mutex` guards the members from `queue` to the end.
   std::size_t reserved = 0;  // `reserved` is the number of reserved places whose task is not yet submitted.
   std::size_t threads = 0;
-  std::size_t busy = 0;  // The number of threads that run a task.
+  std::size_t busy = 0;
   bool closed = false;
   std::stop_source stop;
 

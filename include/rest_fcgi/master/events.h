@@ -38,8 +38,8 @@ struct EventPermit {
 /// An event with its text in the forms that listeners need. Immutable; thread-safe.
 class Event {
  public:
-  /// Makes an event. The function `block` escapes control characters in the tag as JSON does. REQUIRES: `id`
-  /// has no line end.
+  /// Control characters in `tag` are escaped in the event's texts, as in JSON. REQUIRES: `id` has no line
+  /// end.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
@@ -65,7 +65,7 @@ class Event {
 
   const std::string tag_;
   const std::string user_;
-  std::string text_;  ///< The text that `block` returns, and after it the line `id: ID` and a blank line.
+  std::string text_;  ///< Holds the text of `block`, and after it the line `id: ID` and a blank line.
   std::size_t data_at_ = 0;
   std::size_t object_at_ = 0;
   std::size_t object_size_ = 0;
@@ -102,7 +102,7 @@ class EventReader {
   EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std::uint64_t next);
 
   const std::shared_ptr<EventLog> log_;
-  std::uint64_t next_;  ///< The number of the next event to read.
+  std::uint64_t next_;
   std::uint64_t losses_;
   EventPermit permit_;
 };
@@ -144,7 +144,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   const Clock& clock_;
   const EventLimits limits_;
-  /// The first part of the id of each event. It is random, so each log has another epoch.
+  /// The random first part of each event id, by which this log recognizes the ids of its own events.
   const std::string epoch_;
 
   /// Whether the log keeps events. `mutex_` guards writes, but `wanted` reads this member without `mutex_`.
@@ -153,12 +153,12 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   std::mutex mutex_;  // `mutex_` guards the following members.
   std::deque<EventPtr> events_;
   std::size_t bytes_ = 0;
-  std::uint64_t first_ = 1;  ///< The number of the first event in `events_`.
+  std::uint64_t first_ = 1;
   std::uint64_t losses_ = 0;
   std::uint64_t lost_at_ = 0;  ///< The number of the first event after the latest loss.
   std::string lost_why_;
   std::size_t readers_ = 0;
-  std::vector<Wake> sleepers_;  ///< The wake functions of waiting readers, without duplicates.
+  std::vector<Wake> sleepers_;
   SteadyTime last_left_;
 };
 

@@ -47,7 +47,7 @@ using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, s
 /// cache, each host needs its own JidShare. Thread-safe.
 class JidSource {
  public:
-  /// Makes a source of jids. Without a working `reserve`, jids are unique only in this process.
+  /// Without a working `reserve`, jids are unique only in this process.
   explicit JidSource(const Clock& clock, JidReserve reserve = nullptr, JidShare share = {});
 
   [[nodiscard]] std::string next();

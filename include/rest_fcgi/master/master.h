@@ -58,7 +58,7 @@ class Permit {
   std::string user_;
   std::string eauth_;
   SteadyTime deadline_;
-  std::shared_ptr<const Admitted> admitted_;  // The data of the engine that made the Permit, or null.
+  std::shared_ptr<const Admitted> admitted_;
 };
 
 /// A minion's return, as in Salt's event `salt/job/<jid>/ret/<minion>`.
@@ -81,8 +81,8 @@ struct MoreMinions {
   std::vector<std::string> syndics{};
 };
 
-/// A message to the Addressee of a published job. An Error means that returns may have been missed. More
-/// returns may follow after an Error.
+/// A message to the Addressee, which receives the returns of a published job. An Error means that returns may
+/// have been missed. More returns may follow after an Error.
 using Delivery = std::variant<Return, MoreMinions, Error>;
 using Addressee = Sink<Delivery>;
 using Returns = Mailbox<Delivery>;
@@ -186,7 +186,7 @@ class Master {
 
   /// Sends a Publication to minions. Returns that are known at once are in the Job. All other returns are put
   /// into `returns`, from any thread, as long as the caller owns `returns`. A return may be put twice, and
-  /// before `publish` returns. REQUIRES: the permit's chunk has a local client.
+  /// returns may be put before this function ends. REQUIRES: the permit's chunk has a local client.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 

@@ -19,8 +19,8 @@ enum class Secrecy : std::uint8_t {
 
 /// Returns whether a name is the name of a secret. The last word of the name decides, such as `password` or
 /// `token`. For `api_key`, the last two words decide. A last word such as `confirmation` is skipped, so
-/// `password_confirmation` names a secret. `bypass` and `password_file` do not. Words are separated by
-/// capitals, as in `apiKey`, and by characters other than letters.
+/// `password_confirmation` names a secret. `bypass` and `password_file` do not name secrets. Words are
+/// separated by capitals, as in `apiKey`, and by characters other than letters.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
 /// Returns whether the name belongs to a secret or to a list of secrets.

@@ -38,7 +38,7 @@ class Workers {
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
-    /// Submits a task to the pool. REQUIRES: a reserved place is left.
+    /// REQUIRES: a reserved place is left.
     void submit(Task task);
 
    private:
