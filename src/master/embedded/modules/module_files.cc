@@ -68,10 +68,9 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// The text begins with the backslash of a JSON escape. Returns how many bytes of the text the caller copies
-/// unchanged: 12 for a pair of surrogates, 0 for a lone surrogate, and 2 for any other escape. Returns 1 if
-/// the text ends after the backslash. The hexadecimal digits after `\u` are not counted, because the caller
-/// copies them as ordinary characters.
+/// Returns how many bytes of the JSON escape at the start of `text` are copied unchanged: 12 for a pair of
+/// surrogates, 0 for a lone surrogate, and 2 for any other escape. The digits of `\uXXXX` are not counted,
+/// because they are copied as ordinary characters. Returns 1 if the text ends after the backslash.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
