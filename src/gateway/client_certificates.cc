@@ -37,7 +37,6 @@ bool is_certificate_name(std::string_view name) {
          only_digits(name.substr(kDigits + 1));
 }
 
-/// Returns `path` if it is a file. If `path` is a folder, returns its sorted certificate files.
 Result<std::vector<std::string>> files_of(const std::string& path) {
   std::error_code failure;
   if (!fs::is_directory(path, failure)) return std::vector{path};

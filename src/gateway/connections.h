@@ -36,7 +36,6 @@ class Connections {
     /// Sets the stage and the deadline of a connection that waits for its peer.
     void wait(Stage stage, SteadyTime deadline) noexcept;
 
-    /// Removes the deadline while this process works on the connection's request.
     void work() noexcept { wait(Stage::work, SteadyTime::max()); }
 
     /// Returns whether `sweep` or `make_room` has shut down the socket.
@@ -52,7 +51,7 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
-    /// Whether `make_room` has closed the connection. `mutex_` guards this member.
+    /// `mutex_` guards this member.
     bool is_evicted_ = false;
     std::list<Entry*>::iterator position_;
   };
@@ -83,7 +82,6 @@ class Connections {
   std::condition_variable one_closed_;
   // `mutex_` guards `open_` and `evicted_`.
   std::list<Entry*> open_;
-  // The number of connections in `open_` that `make_room` has closed.
   std::size_t evicted_ = 0;
   std::atomic<bool> is_stopping_ = false;
 };

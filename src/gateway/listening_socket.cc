@@ -139,7 +139,7 @@ Result<void> clear_path(const std::string& path) {
   return {};
 }
 
-/// The owner and the group as numbers. As in chown(2), -1 means no change.
+/// As in chown(2), -1 means no change.
 struct Ownership {
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);

@@ -20,7 +20,6 @@ namespace {
 /// The first descriptor that a service manager passes: SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr int kFirstDescriptor = 3;
 
-/// The largest number of sockets that a service manager may pass.
 constexpr int kMostSockets = 16;
 
 Error mistake(std::string_view why) {

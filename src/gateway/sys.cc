@@ -29,7 +29,7 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// Returns the type of the current exception for the log. The text of the exception might quote the request.
+/// Returns only the type of the current exception, because the exception's text might quote the request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";

@@ -20,8 +20,8 @@ struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
-  std::uint64_t owner = 0;    ///< `owner` changes whenever a thread takes the loop.
-  bool is_blocked = false;    ///< `is_blocked` means that the loop's thread may block.
+  std::uint64_t owner = 0;  ///< `owner` changes whenever a thread takes the loop.
+  bool is_blocked = false;
   std::uint64_t blocked = 0;  ///< `blocked` counts how often threads of this loop have begun to block.
   std::uint64_t seen = 0;     ///< `seen` is the value of `blocked` at the last tick.
 };
@@ -56,8 +56,7 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops. It is less than `min_threads` if possible, so that a thread without a loop
-/// can take over a blocked loop.
+/// Keeps one thread without a loop if possible, so that this thread can take over a blocked loop.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -100,7 +99,6 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if one more blocked thread would leave a loop without a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -143,13 +141,11 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped after an exception");
     }
   }
-  // Posts an empty task to wake the thread that now runs the loop. The present thread has left operations in
-  // the loop, and the other thread continues these operations.
+  // Wakes the thread that now runs the loop, so that it continues the operations that this thread has left.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }
 
-/// Waits until a loop may need a thread or a thread has to end.
 void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
   is_watched_ = true;
@@ -158,7 +154,6 @@ void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (status == std::cv_status::timeout) watch_locked();
 }
 
-/// Releases each loop whose thread has been blocked for a whole `kTick`, so that another thread can run it.
 void ThreadPool::watch_locked() {
   ++quiet_ticks_;
   if (slow_ticks_ != 0) --slow_ticks_;
@@ -201,7 +196,6 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    // No other thread has taken the released loop, so this thread takes the loop back.
     loop.has_thread = true;
     ownership = ++loop.owner;
   } else {
@@ -209,8 +203,7 @@ void ThreadPool::end_blocking() noexcept {
   }
 }
 
-/// Begins a call. Refuses the call if `max_calls` calls run, or if the call would block the last free thread.
-/// Returns whether the call began.
+/// Returns false if `max_calls` calls run, or if the call would block the last free thread.
 bool ThreadPool::begin_call_locked(std::size_t max_calls) {
   if (calls_ >= max_calls) return false;
   ensure_thread_locked();

@@ -82,8 +82,7 @@ class ThreadPool {
 
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins a call for monitoring. Returns std::nullopt if `max_calls` + 8 calls are
-  /// running.
+  /// Begins a call for monitoring. Returns std::nullopt if `max_calls` + 8 calls are running.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {
@@ -103,8 +102,8 @@ class ThreadPool {
   /// Ends threads that were not needed in the last `idle_timeout`.
   void shrink(SteadyTime now);
 
-  /// Ends all threads outside of calls, and waits for the threads inside calls until `deadline`. Returns the
-  /// number of threads that are inside a call after the wait.
+  /// Ends all threads outside of calls, and waits for the other threads until `deadline`. Returns the number
+  /// of threads that are then still inside a call.
   std::size_t stop(SteadyTime deadline);
 
  private:
@@ -132,7 +131,7 @@ class ThreadPool {
   mutable std::mutex mutex_;        // `mutex_` guards all members below.
   std::condition_variable wakeup_;  ///< `wakeup_` is notified if a loop has no thread, or at the pool's end.
   std::condition_variable thread_ended_;
-  /// Each function resumes a coroutine that waits in `begin_call`.
+  /// Resumes the coroutines that wait in `begin_call`.
   std::deque<std::function<void()>> waiting_;
   std::size_t calls_ = 0;
   std::size_t blocking_ = 0;       ///< `blocking_` is the number of threads that may block.
@@ -142,9 +141,9 @@ class ThreadPool {
   std::size_t surplus_ = 0;
   std::size_t started_ = 0;  ///< The number of all threads started so far, used in their names.
   bool is_stopping_ = false;
-  bool is_watched_ = false;  ///< Whether a thread waits for the next tick.
+  bool is_watched_ = false;
   unsigned quiet_ticks_ = 0;
-  /// The number of ticks, counted from now, in which each call immediately releases the loop of its thread.
+  /// Counts down from `kSlowTicks` after a slow call.
   unsigned slow_ticks_ = 0;
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;

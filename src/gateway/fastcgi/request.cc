@@ -51,7 +51,7 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   libfcgi_.keepConnection = 1;  // `keepConnection` makes FCGX_Accept_r leave the connection open.
   libfcgi_.detached = 1;        // `detached` makes libfcgi close the connection without a wait for the peer.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
-    connection_.release();  // Gives up the descriptor, because libfcgi has already closed it.
+    connection_.release();  // libfcgi has already closed the descriptor.
     return false;
   }
   // Refuses a request whose variables are incomplete. If the data ends between two variables, FCGX_Accept_r
@@ -149,7 +149,7 @@ bool FastCgiRequest::put(std::string_view text) noexcept {
   return true;
 }
 
-/// Sends the content of a stream in parts. Returns false if the reply is incomplete.
+/// Returns false if the reply is incomplete.
 bool FastCgiRequest::put_stream(http::Stream& stream) {
   for (;;) {
     const auto part = stream.next();

@@ -79,7 +79,7 @@ class FastCgiRequest {
   int id_ = 0;
   bool is_kept_ = false;
   BodyBudget* budget_ = nullptr;
-  std::size_t counted_ = 0;  ///< The number of bytes of the body that `budget` counts.
+  std::size_t counted_ = 0;  ///< The bytes of the body that were added to the BodyBudget.
   WipedBytes body_;
   std::optional<std::size_t> declared_;
   std::size_t received_ = 0;

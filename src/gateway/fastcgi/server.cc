@@ -53,8 +53,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // If the first request has arrived already, this thread of the pool answers the request immediately.
-  // `serve` waits for all other requests.
+  // If bytes of the first request have already arrived, this thread answers the request. `serve` waits for
+  // the first bytes of every other request.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
@@ -88,7 +88,7 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
   }
 }
 
-/// Serves one request. Returns the connection if the web server wants to keep it open.
+/// Returns the connection if the web server wants to keep it open.
 UniqueFd FastCgiServer::answer(UniqueFd connection) {
   try {
     const Options& options = shared_.options;

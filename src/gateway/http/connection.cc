@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 
 constexpr std::size_t kFirstRead = 4096;
 
-/// The part of the buffer for a body, in bytes. The buffer has further space for the head.
+/// The space for a body in the read buffer, in bytes.
 constexpr std::size_t kBodyBuffer = 65536;
 
 /// The size in bytes of the shortest chunked body, `0 CR LF CR LF`.
@@ -90,7 +90,7 @@ Task<> HttpConnection::run() {
     const bool is_open = transport_.tls() == nullptr || co_await shake_hands();
     if (is_open) co_await serve();
   } catch (const boost::system::system_error&) {
-    // The connection has failed: the peer closed the connection, or read the reply too slowly.
+    // The peer closed the connection, or read the reply too slowly.
   } catch (...) {
     log_exception("a connection was dropped after an exception");
   }
@@ -151,7 +151,7 @@ Task<> HttpConnection::serve() {
   }
 }
 
-/// Waits for the first byte of a request. Returns false if the connection ends before that.
+/// Returns false if the connection ends before the first byte of a request.
 Task<bool> HttpConnection::read_begin(bool is_first) {
   const HttpOptions& options = port_->options;
   entry_.wait(Stage::request, now() + (is_first ? options.head_timeout : options.idle_timeout));
@@ -178,7 +178,7 @@ Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser)
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
   error_code error;
-  // Most heads arrive whole.
+  // Parses the received bytes first, because most heads arrive in one piece.
   buffer_.consume(parser.put(buffer_.data(), error));
   if (error == boost::beast::http::error::need_more)
     co_await boost::beast::http::async_read_header(transport_, buffer_, parser, use_task_with(error));

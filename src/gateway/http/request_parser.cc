@@ -57,7 +57,6 @@ char upper(char c) noexcept {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-/// Returns whether the first line in `bytes` ends with ` HTTP/` and a version number.
 bool names_version(std::string_view bytes) noexcept {
   const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
   constexpr std::string_view kForm = " HTTP/d.d";
@@ -78,7 +77,7 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   return kHeader;
 }
 
-/// Decodes `%XX` in a path. Returns false for a malformed escape or a control character.
+/// Returns false for a malformed escape or a control character.
 bool decode_path(std::string_view path, WipedBytes& decoded) {
   decoded.reserve(path.size());
   for (std::size_t at = 0; at < path.size(); ++at) {
@@ -123,9 +122,9 @@ std::string_view host_of(std::string_view host) noexcept {
              : host.substr(0, colon);
 }
 
-/// Returns the CGI variable of a header (RFC 3875, 4.1.18). Returns an empty text for a header that must not
-/// become a variable. Its variable could be mistaken for that of another header, or for a setting such as
-/// HTTP_PROXY.
+/// Returns the CGI variable of a header (RFC 3875, 4.1.18), or an empty text for a refused header. `Proxy` is
+/// refused, because many programs read HTTP_PROXY as a setting. Names with other characters than letters,
+/// digits and hyphens are refused, because two such names could become the same variable.
 std::string variable_of(std::string_view header) {
   if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
   for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
@@ -218,8 +217,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether a header's value is folded over several lines. Beast joins several lines with text in a
-/// copy outside of `input_`. A single line with text stays inside `input_`, but a line feed stands before it.
+/// Returns whether a header's value is folded over several lines (RFC 9112, 5.2). Beast copies a value that
+/// it joins from several lines. Such a value is therefore outside of `input_`, or follows a line feed.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;

@@ -76,7 +76,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  /// The refusal by a check of this class. Absent after an error of Beast, which has its own code.
+  /// The refusal by a check of this class. Absent if Beast found the error.
   std::optional<Refusal> refusal_;
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;

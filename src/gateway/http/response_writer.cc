@@ -111,7 +111,8 @@ Task<> ResponseWriter::write(Message& message) {
   boost::beast::http::response_serializer<boost::beast::http::string_body> serializer(message);
   const SteadyTime since = system_clock().steady();
   std::size_t sent = 0;
-  // The kernel takes most replies at once, for less CPU than an asynchronous write.
+  // Tries a direct write first. The kernel takes most replies at once, and an asynchronous write needs more
+  // CPU.
   boost::system::error_code ignored;
   if (transport_.tls() == nullptr)
     sent = boost::beast::http::write_some(transport_.socket(), serializer, ignored);
@@ -140,7 +141,7 @@ Task<> ResponseWriter::write_part(std::string_view part, bool is_chunked) {
   }
 }
 
-/// Sends the content of a stream in parts. Returns false if the reply is incomplete.
+/// Returns false if the reply is incomplete.
 Task<bool> ResponseWriter::send_stream(http::Stream& stream, Message& message) {
   const bool is_chunked = message.chunked();
   auto promised = message.count(field::content_length) == 0

@@ -22,7 +22,7 @@ inline constexpr std::size_t kLeastRate = 4096;
 struct ResponseOptions {
   bool is_http_1_0 = false;
   bool is_head = false;
-  bool keeps_connection = false;  ///< Whether the connection may have another request.
+  bool keeps_connection = false;
 };
 
 /// Sends replies on one connection. Throws boost::system::system_error if the connection fails, or if the

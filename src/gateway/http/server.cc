@@ -17,8 +17,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Returns the address and port of the peer as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`. On a unix socket
-/// the peer has no address.
+/// Writes `::ffff:1.2.3.4` as `1.2.3.4`. On a unix socket the peer has no address.
 Peer peer_of(const sockaddr_storage& storage) {
   if (storage.ss_family == AF_UNIX) return {"unix", ""};
   std::array<char, NI_MAXHOST> address = {};

@@ -13,8 +13,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The buffers of one gathered write. They are borrowed texts, and copies of the few bytes that frame these
-/// texts (`glue`). Used by one thread.
+/// The buffers of one gathered write. Texts are borrowed. The few bytes that frame the texts (`glue`) are
+/// copied. Used by one thread.
 class IovecBuffer {
  public:
   /// The largest number of bytes in one call of `add_glue`.

@@ -112,7 +112,6 @@ class Link {
 
  private:
   Transport transport_;
-  /// `wait_until_free` waits for this timer. The end of a write cancels the timer and so ends the wait.
   Timer freed_;
   std::optional<Progress> writing_;
   SteadyTime written_at_ = system_clock().steady();

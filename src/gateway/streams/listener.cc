@@ -40,7 +40,6 @@ Transport in_context(Transport transport, asio::io_context& context) {
   return transport;
 }
 
-/// Logs the exception that ended a coroutine, except an error of the connection.
 void log_end(const std::exception_ptr& failure) noexcept {
   if (!failure) return;
   try {
@@ -74,7 +73,7 @@ void Listener::start() {
   asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
     if (failure)
-      // `drop` ends `listen`. Without `drop`, `listen` would wait until the peer closes the connection.
+      // Ends `listen`, which would otherwise wait until the peer closes the connection.
       self->drop();
   });
 }
@@ -170,7 +169,7 @@ Task<> Listener::hear_messages() {
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
     if (error.category() == websocket::make_error_code(websocket::error::closed).category()) break;
-    // The connection has ended, and Asio would wait for ever in another read.
+    // Throws, because the connection has ended and another read would never return.
     if (error) throw boost::system::system_error(error);
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {

@@ -50,8 +50,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   void start();
 
-  /// Checks the time limits. Returns true if a keep-alive is due. The listener sleeps on the timer `news`, so
-  /// the caller then cancels this timer, which wakes the listener to send the keep-alive.
+  /// Checks the time limits. Returns true if a keep-alive is due. The caller then cancels the timer `news`,
+  /// so that the listener sends the keep-alive.
   bool sweep(SteadyTime now);
 
   /// Closes the connection and so ends the listener's coroutines.
@@ -76,8 +76,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   ListenerGroup& group_;
   Link link_;
-  /// The coroutine that reads messages waits on this timer. The listener cancels the timer, and so wakes the
-  /// coroutine, after it has sent the feed's answers to the last message.
+  /// `hear_messages` waits on this timer until the feed's answers to the last message are sent.
   Timer answered_;
   const Framing framing_;
   std::unique_ptr<http::Feed> feed_;
@@ -86,12 +85,12 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::unique_ptr<WebSocket> websocket_;
 
   bool is_gone_ = false;
-  bool has_heard_ = false;  ///< Whether the feed got a message whose answers are not sent yet.
+  bool has_heard_ = false;  ///< Whether answers to the last message are not sent yet.
   bool is_keep_alive_due_ = false;
-  /// The parts that were taken from the feed while a write was pending.
+  /// The parts that `check_blocked` took from the feed during a write.
   std::vector<http::Feed::Part> backlog_;
-  std::optional<http::Feed::End> early_end_;  ///< `early_end_` is the feed's end, reported during a write.
-  std::optional<SteadyTime> deadline_;        ///< `deadline_` is when an ending connection is closed.
+  std::optional<http::Feed::End> early_end_;
+  std::optional<SteadyTime> deadline_;  ///< The time at which an ending connection is closed.
 };
 
 }  // namespace rest_fcgi::gateway

@@ -41,7 +41,7 @@ class Streams::Wakeup {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
-      // Resets the flag before the task runs. A `call` while the task runs then posts the task again.
+      // Resets the flag first, so that a `call` while the task runs posts the task again.
       is_asked_ = false;
       task_();
     });
@@ -150,7 +150,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  // The cancel of `news` resumes the listeners. This task runs after the listeners and measures their time.
+  // This task runs after the listeners, which the cancel of `news` has resumed, and so measures their time.
   asio::post(loop_->context, [this, begun] {
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
