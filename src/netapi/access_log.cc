@@ -20,7 +20,6 @@ constexpr std::string_view kMask = "***";
 constexpr std::size_t kMaxShown = 2048;  // `kMaxShown` limits a header or URL in a line, in bytes.
 constexpr std::size_t kShortToken = 32;  // `kShortToken` is a token's length with Salt's `hash_type: md5`.
 
-/// Returns the time as `06/Nov/1994:08:49:37 +0000`.
 std::string log_time(WallTime when) {
   const std::string date = http::http_date(when);
   const std::string_view text = date;

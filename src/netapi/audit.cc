@@ -24,7 +24,7 @@ struct Field {
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// Tells for each character whether a value that contains the character can be written without quotes.
+/// For each character, whether a value with this character needs no quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -45,7 +45,6 @@ void append_value(std::string& line, std::string_view value) {
   }
 }
 
-/// Appends the time in milliseconds with three decimal places.
 void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   constexpr std::int64_t kThousand = 1000;
   const std::int64_t micros = time.count();
@@ -53,7 +52,6 @@ void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   line[line.size() - 4] = '.';
 }
 
-/// Returns the time in ISO 8601, UTC, with milliseconds.
 std::string iso_time(WallTime time) {
   constexpr std::string_view kWanted = "2026-11-20T23:06:17.380";
   std::string text = master::iso_stamp(time);
@@ -63,8 +61,7 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-/// The size in bytes after which `joined` adds no more names. The audit line then cuts the text at
-/// `kMaxValue` bytes.
+/// The size in bytes after which `joined` adds no more names.
 constexpr std::size_t kMaxJoined = 512;
 
 template <class List, class Name>

@@ -18,8 +18,8 @@ inline constexpr std::string_view kNotRun = "not-run";
 /// The content of one audit line, without arguments and secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  /// The user and the user's back end. For an unknown user, these members have the name and the back end that
-  /// the caller sent. If the caller sent a token, `eauth` is `token`.
+  /// The user and the back end. For an unknown user, these are the texts that the caller sent. If the caller
+  /// sent a token, `eauth` is `token`.
   std::string_view user;
   std::string_view eauth;
   std::string_view remote;

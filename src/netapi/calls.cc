@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// Checks that the tokens in all chunks have the form of a token. The error has Salt's text.
+/// Checks the form of the tokens in all chunks. The error has Salt's text.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -101,7 +101,6 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
   return chunks;
 }
 
-/// Returns Salt's error text for a chunk with wrong credentials or without permission.
 std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
@@ -119,13 +118,12 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
-/// Returns rest_tornado's response for wrong credentials and for a missing permission.
 Response failed_to_authenticate(const RequestContext& context) {
   return reply(context, Status::unauthorized,
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-/// Returns rest_tornado's response for an unknown runner. The status is 200, as for a failed runner.
+/// As in rest_tornado, an unknown runner gets the status 200.
 Response unknown_runner(const RequestContext& context, const Error& error) {
   std::string json;
   const std::string sentence = "Unexpected exception while handling request: " + error.message;
@@ -133,8 +131,8 @@ Response unknown_runner(const RequestContext& context, const Error& error) {
   return reply(context, Status::ok, std::move(json));
 }
 
-/// Returns the response for a chunk that was refused or failed. The argument `chunks` is the number of chunks
-/// in the request. A chunk may be refused while it runs, because some masters check permissions only then.
+/// Returns the response for a chunk that was refused or failed. `chunks` is the number of chunks in the
+/// request. A chunk may be refused while it runs, because some masters check permissions only then.
 Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
   const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
@@ -152,7 +150,6 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   return fail(context, error, completed);
 }
 
-/// If the target of a chunk matched no minion, replaces the result by rest_tornado's text for this case.
 void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;

@@ -22,7 +22,6 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// Returns the part of the request's path below the route's path.
 std::string below(const RequestContext& context) {
   std::string text;
   for (const std::string& part : context.below) text.append(text.empty() ? "" : "/").append(part);
@@ -66,7 +65,6 @@ Json list_of(const Json& item) {
   return written_array([&item](JsonWriter& writer) { writer.json(item); });
 }
 
-/// Sorts an object of jobs by job id, the newest job first.
 Json newest_first(const Json& jobs) {
   const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
@@ -106,8 +104,7 @@ Response show_job(RequestContext& context, const std::string& jid) {
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
-/// Returns the result of a wheel function. Logs the reason of a failure, which may be a traceback. Errors:
-/// invocation.
+/// Logs the reason of a failure, which may be a traceback. Errors: invocation.
 Result<Json> returned_by_wheel(const RequestContext& context, const client::Reply& reply) {
   JsonDocument document;
   if (auto parsed = document.parse(reply.items.front().text(), JsonLimits::none()); !parsed) {

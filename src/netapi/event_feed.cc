@@ -29,7 +29,6 @@ constexpr std::string_view kReceived = "server received message";
 constexpr std::string_view kOpening = "retry: 400\n";
 constexpr std::string_view kComment = ": \n\n";
 
-/// Returns the close code and the reason. Cuts the reason to the size of a WebSocket's close frame.
 Feed::End ended(std::uint16_t code, std::string_view reason) {
   constexpr std::size_t kMax = 120;
   return {code, excerpt(reason, kMax)};
@@ -72,9 +71,8 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // A frame of the formatted view may be large, because it has all minions or all jobs. Until the frames
-      // of this call have `most_bytes` together, frames are made after each event. After that, frames are
-      // made only once for all remaining events.
+      // A frame of the formatted view may be large, because it has all minions or all jobs. After
+      // `most_bytes`, frames are therefore made only once for all remaining events.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -102,7 +100,6 @@ void EventFeed::add_own_messages(std::vector<Part>& parts) {
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
-/// Returns the text of a WebSocket message for an event. REQUIRES: the stream shows no formatted view.
 std::string_view EventFeed::message_of(const master::Event& event) const noexcept {
   return form_.shows == FeedFormat::Shows::lines ? event.data_lines() : event.json();
 }
@@ -119,8 +116,7 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   }
 }
 
-/// Adds a frame with all jobs if a job changed, and a frame with all minions if a minion changed. Returns the
-/// size of these frames in bytes.
+/// Returns the size of the added frames in bytes.
 std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   if (!view_) return 0;
   std::size_t bytes = 0;
@@ -159,8 +155,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 void EventFeed::begin() {
   ready_ = true;
   // A new stream skips events from before the client's ready message. A resumed stream keeps these events. A
-  // stream with grains that were read during the handshake keeps them, too, because the events may be newer
-  // than the grains.
+  // stream with grains keeps them, too, because the events may be newer than the grains.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

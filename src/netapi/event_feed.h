@@ -78,7 +78,7 @@ class EventFeed final : public http::Feed {
   bool opened_ = false;
   bool ready_ = false;
   bool resumes_ = false;
-  std::size_t replies_ = 0;  ///< The number of the client's messages that are not answered yet.
+  std::size_t replies_ = 0;  ///< The client's messages without an answer yet.
   std::optional<End> end_;
   master::EventPtr lost_events_;
   std::optional<FormattedEvents> view_;

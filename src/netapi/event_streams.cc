@@ -29,7 +29,6 @@ using Shows = FeedFormat::Shows;
 
 constexpr std::uint16_t kLoggedOutOfWs = 4401;
 
-/// Returns whether a comma-separated header contains `word`.
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
     if (equal_without_case(trimmed(next_token(header, ',')), word)) return true;
@@ -120,7 +119,6 @@ Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, cons
   return feed;
 }
 
-/// Returns the event stream or the error response, and writes the audit line.
 Response start(const RequestContext& context, const Session& session, Result<std::unique_ptr<EventFeed>> feed,
                Response head) {
   context.trail.write_other("events", session.user, session.eauth,
@@ -140,8 +138,8 @@ Response start_socket(const RequestContext& context, const Session& session, con
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
 
-/// Returns a function that runs a lowstate chunk (a call) for the user of a session. The function copies what
-/// it needs from `context`, because it runs later on another thread.
+/// Returns a function that runs a lowstate chunk for the user of a session. The function copies what it needs
+/// from `context`, because it runs later on another thread.
 CallMaster master_caller(const RequestContext& context) {
   const Clock* const clock = &context.app.clock;
   return [clock, as_json = context.app.options.common.audit_as_json,
@@ -164,8 +162,8 @@ CallMaster master_caller(const RequestContext& context) {
   };
 }
 
-/// Returns the data for rest_tornado's formatted view. These are the grains in the master's cache, or the
-/// reason why the user may not run `grains.items` on all minions.
+/// Returns the data for rest_tornado's formatted view: the grains in the master's cache. If the user may not
+/// run `grains.items` on all minions, returns this reason instead.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);

@@ -132,7 +132,7 @@ std::optional<Found> opened_file(UniqueFd file, std::string name) {
   return found;
 }
 
-/// A range of bytes. `end` is the position after the last byte.
+/// `end` is the position after the last byte.
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

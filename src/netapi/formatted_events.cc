@@ -73,7 +73,6 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
-/// Returns the job with the id `jid`, or null. The search begins with the latest job.
 FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
   const auto is_it = [jid](const Job& job) { return job.jid == jid; };
   const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
@@ -100,8 +99,7 @@ void FormattedEvents::update_totals(Job& job) {
   jobs_changed_ = true;
 }
 
-/// Sets a minion's return. A return that is too large becomes null. REQUIRES: the caller calls
-/// `update_totals` afterwards.
+/// A return that is too large becomes null. REQUIRES: the caller calls `update_totals` afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
     std::string text;
@@ -174,8 +172,6 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   update_totals(job);
 }
 
-/// Removes jobs that finished more than `keep_finished` ago. While the jobs exceed a limit, removes the
-/// oldest finished jobs and then the oldest running jobs.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -229,7 +225,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// Handles the start of a minion. If the view has no grains of this minion, they can be requested now.
+/// A started minion can return the grains that the view does not have yet.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

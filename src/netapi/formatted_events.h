@@ -90,7 +90,7 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  std::list<Job> jobs_;  ///< All jobs. The oldest job is at the front.
+  std::list<Job> jobs_;  ///< The oldest job is first.
   std::size_t job_bytes_ = 0;
   std::map<std::string, std::string, std::less<>>
       minions_;  ///< Maps minion ids to grains in JSON. Empty for unknown grains.

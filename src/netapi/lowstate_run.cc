@@ -39,8 +39,7 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
-/// Asks for permission to run a chunk. The client's address is checked before the password, so that a refusal
-/// does not depend on the password.
+/// The client's address is checked before the password, so that a refusal does not depend on the password.
 Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
                          const AdmissionOptions& options, const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {

@@ -45,10 +45,11 @@ auto guarded(const Call& call) -> decltype(call()) {
 
 struct AdmissionOptions {
   SteadyTime deadline;
-  /// Whether this program chose Salt's client, such as `local`. `netapi_enable_clients` then does not apply.
+  /// Whether this program, and not the request, chose Salt's client, such as `local`. `netapi_enable_clients`
+  /// then does not apply.
   bool own = false;
-  /// Checks that `user` may send requests from the address of this request. If the function is absent, all
-  /// addresses are allowed.
+  /// Checks that `user` may send requests from the client's address. If this function is empty, all addresses
+  /// are allowed.
   std::function<Result<void>(std::string_view user)> check_address{};
 };
 

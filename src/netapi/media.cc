@@ -43,7 +43,6 @@ std::string_view take_unquoted(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-/// Returns the value of a parameter in lower case and without quotes, or std::nullopt without the parameter.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
     const std::string_view part = take_unquoted(parameters, ';');

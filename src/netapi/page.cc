@@ -20,7 +20,6 @@ constexpr std::string_view kPage =
 
 constexpr std::chrono::seconds kSessionTimeout{2};
 
-/// Returns 128 random bits in hexadecimal digits.
 std::string make_nonce() {
   std::random_device dice;
   std::string nonce;

@@ -60,7 +60,7 @@ void write_completed(JsonWriter& writer, const Completed& completed) {
 constexpr std::string_view kHead = R"({"return": [)";
 constexpr std::string_view kTail = "]}";
 
-/// Returns `{"return": [ITEM]}`. Uses the buffer of `item`, because an item may be large.
+/// Uses the buffer of `item` for the result, because an item may be large.
 std::string around_one(Json item) {
   std::string text = std::move(item).text();
   text.append(kTail).insert(0, kHead);

@@ -63,7 +63,7 @@ class Form {
     }
   }
 
-  /// Writes an object with a member for each field name. If a name is repeated, its member is a list.
+  /// If a field name is repeated, its member is a list.
   void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -75,8 +75,8 @@ class Form {
     writer.end_object();
   }
 
-  /// Writes an object with a member for each field name. The field `arg`, and each field in `maps` with a
-  /// single value, is read as YAML. Errors: malformed, with the name of the field.
+  /// Reads as YAML the field `arg`, and each field in `maps` that has a single value. Errors: malformed, with
+  /// the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -124,7 +124,7 @@ class Form {
     return {};
   }
 
-  /// Writes the list of arguments. Ignores an empty `arg`, which clients send for "no arguments".
+  /// Ignores an empty `arg`, which clients send for "no arguments".
   static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {

@@ -34,10 +34,10 @@ struct Dialect {
   bool status_is_text;       ///< With `status_is_text`, an error's `status` is `404 Not Found` and not 404.
   bool checks_session_last;  ///< `checks_session_last` checks the session after the method and Accept.
   bool exact_slashes;        ///< With `exact_slashes`, an additional slash makes a URL a different URL.
-  /// `typed_forms` is the value of `BodyRules::typed_forms`. If true, a form has only the fields of the body.
-  /// If false, the fields of the query precede the fields of the body.
+  /// Whether the fields `arg` and `kwarg` of a form are YAML. A form then has only the fields of the body.
+  /// Otherwise, the fields of the query precede the fields of the body.
   bool typed_forms;
-  bool text_may_be_no_json;  ///< `text_may_be_no_json` is the value in `BodyRules` with the same name.
+  bool text_may_be_no_json;  ///< Whether a `text/plain` body without JSON is a string.
   bool login_is_401;         ///< With `login_is_401`, GET /login gets status 401.
   bool strict_logins;        ///< With `strict_logins`, users without permissions cannot log in.
   bool cookies_expire;       ///< With `cookies_expire`, cookies have an expiry time.
@@ -49,7 +49,8 @@ struct Dialect {
   /// With `overrides_client`, POST /minions runs chunks of other clients as `local_async`, too.
   bool overrides_client;
   bool missing_is_404;  ///< With `missing_is_404`, an unknown minion or job gets status 404.
-  /// With `hooks_have_body`, a hook's event has the raw `body`, and the query string as `query`, not `get`.
+  /// Whether the event of a hook has the raw `body`, and has the query string as `query`. If false, the event
+  /// has the query string as `get`.
   bool hooks_have_body;
   bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
@@ -74,7 +75,7 @@ struct Route {
   bool posts_negotiate = true;      ///< With `posts_negotiate`, the Accept header of POST is checked.
   bool post_below = true;           ///< With `post_below`, POST is allowed below the path.
   bool reads_body = true;           ///< With `reads_body`, the body of POST is read.
-  bool takes_lowstate = true;       ///< `takes_lowstate` is the value of `BodyRules::forms_are_lowstate`.
+  bool takes_lowstate = true;       ///< With `takes_lowstate`, a form is lowstate.
   std::string_view no_session{};    ///< `no_session` replaces the text `Dialect::no_session`, unless empty.
   std::string_view cache{};         ///< `cache` is the value of the header Cache-Control, or empty.
 };
@@ -85,7 +86,7 @@ struct RequestCounters {
   WallTime since;
   std::atomic<std::uint64_t> requests{0}, current{0}, bytes_read{0}, bytes_written{0}, errors{0};
   std::mutex mutex;
-  // Maps the path of a route to the number of its requests. `mutex` guards this member.
+  // The requests of each route. `mutex` guards this member.
   std::map<std::string, std::uint64_t> by_url;
 };
 

@@ -26,14 +26,12 @@ bool starts_with(const std::vector<std::string>& parts, const std::vector<std::s
   return parts.size() >= start.size() && std::equal(start.begin(), start.end(), parts.begin());
 }
 
-/// Returns whether the path starts with the route's path and has no additional slashes.
 bool is_spelled_as(const Route& route, std::string_view path) {
   const std::string spelled = path_text(route);
   return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
 }
 
-/// Finds the route of the request: the route with the longest matching path. Returns false if the request's
-/// path is outside of `root_prefix`.
+/// Finds the route with the longest matching path. Returns false outside of `root_prefix`.
 bool place(RequestContext& context) {
   const App& app = context.app;
   context.base = context.target.above;
@@ -57,7 +55,6 @@ bool place(RequestContext& context) {
   return true;
 }
 
-/// Chooses the media types of the reply and the error response.
 Result<void> negotiate(RequestContext& context) {
   const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
@@ -155,7 +152,6 @@ Response preflight(const RequestContext& context) {
   return response;
 }
 
-/// Checks the request and calls the handler. The error is the error of the first failed check.
 Response dispatch(RequestContext& context) {
   const App& app = context.app;
   if (!app.options.authorized_ips.empty() && !app.authorized.has(context.remote())) {

@@ -26,7 +26,6 @@ constexpr std::string_view kGreeting =
     "This is rest_fcgi, which answers as Salt's rest_wsgi does: POST a JSON list of lowstate objects to this "
     "URL, with the header Content-Type: application/json.";
 
-/// The state of rest_wsgi. Thread-safe.
 struct RestWsgi {
   Options options;
   std::shared_ptr<const client::NetapiClient> client;
@@ -59,7 +58,7 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
   return chunks;
 }
 
-/// Runs the chunks of a POST request. Sets `client_name` to the client of the first chunk.
+/// Sets `client_name` to the client of the first chunk.
 Response run_posted(const RestWsgi& app, const Environ& environ, std::string_view& client_name) {
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media || *media != Media::json) return status_reply(Status::not_acceptable, "JSON required");

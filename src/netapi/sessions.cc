@@ -35,7 +35,7 @@ std::optional<std::string_view> text_at(JsonValue object, std::string_view key) 
   return value->text();
 }
 
-/// Returns the first required key whose value is not a text. Returns an empty text if all are texts.
+/// Returns the first required key whose value is not a text. Returns an empty text if there is no such key.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
     if (!text_at(object, key)) return key;
@@ -134,7 +134,7 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// Returns the credentials of a login. The body is an object, or a list whose first element is the object.
+/// The body of a login is an object, or a list whose first element is the object.
 std::optional<JsonValue> first_object(const RequestContext& context) {
   JsonValue value = context.body.value;
   if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();

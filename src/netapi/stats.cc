@@ -18,7 +18,6 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
   return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
 }
 
-/// Writes an object from each route's URL to the number of its requests.
 void write_urls(JsonWriter& writer, RequestCounters& counters) {
   const std::lock_guard lock(counters.mutex);
   writer.begin_object();

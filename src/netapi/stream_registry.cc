@@ -13,7 +13,7 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckInterval{500};
-/// How long the check of one token may wait for the master's answer.
+/// The time that the check of one token waits for the master.
 constexpr std::chrono::seconds kQuestionTimeout{1};
 constexpr std::size_t kMaxQueuedCalls = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
@@ -32,7 +32,7 @@ struct StreamRegistry::TokenGroup {
   master::EventPermit permit;
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
-  /// A number that grows when `poll` has something new: a new permit, the end of the streams, or an answer.
+  /// Grows with each new permit, new answer and end of the streams.
   std::atomic<unsigned> changes{0};
 };
 
@@ -63,7 +63,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of streams with this token, or null. REQUIRES: the caller holds `mutex_`.
+/// REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -107,7 +107,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   return subscription;
 }
 
-/// Starts the threads that do not run yet. REQUIRES: the caller holds `mutex_`.
+/// REQUIRES: the caller holds `mutex_`.
 Result<void> StreamRegistry::start_threads() {
   if (!check_thread_.joinable()) {
     auto started = Thread::start(
@@ -162,8 +162,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Calls the function `change`, which changes the group, and wakes the streams of the group. REQUIRES: the
-/// caller does not hold `mutex_`.
+/// Calls `change`, and then wakes the streams of the group. REQUIRES: the caller does not hold `mutex_`.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
@@ -178,8 +177,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Checks the token of a group of streams. Ends these streams if the session has ended or if its user may see
-/// no events. Returns false if the master did not answer.
+/// Ends the streams of the group if the session has ended or if its user may see no events. Returns false if
+/// the master did not answer.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {
@@ -208,12 +207,11 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(groups),
                  [](const auto& group) { return group->end_reason.empty(); });
   }
-  // If the last check of a token got no answer, this token is checked after all other tokens.
   const auto unanswered = std::find(groups.begin(), groups.end(), unanswered_.lock());
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
   for (const std::shared_ptr<TokenGroup>& group : groups) {
-    // After one timeout, this loop does not wait for the master when it checks the remaining tokens.
+    // After one timeout, the remaining checks do not wait for the master.
     const SteadyTime now = clock_.steady();
     if (check(client, *group, patient ? now + kQuestionTimeout : now) || !patient) continue;
     patient = false;
@@ -267,7 +265,7 @@ void StreamRegistry::call_loop() {
   }
 }
 
-/// Returns the time of the next check of tokens. REQUIRES: the caller holds `mutex_`.
+/// REQUIRES: the caller holds `mutex_`.
 SteadyTime StreamRegistry::next_check() const {
   constexpr std::chrono::hours kNothingToDo{1};
   const SteadyTime now = clock_.steady();

@@ -85,7 +85,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;  ///< `changes_` is the value of `TokenGroup::changes` at the last `poll`.
+    unsigned changes_ = 0;  ///< The value of `TokenGroup::changes` at the last `poll`.
     // The mutex of `streams_` guards `wake_` and `answers_`.
     http::Wake wake_;
     std::vector<Answer> answers_;
@@ -122,16 +122,15 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;  ///< `queue_` has the queued calls. The running call stays at the front.
-  /// `has_dropped_calls_` is true if a full queue has dropped a call since the queue was last empty. Only the
-  /// first dropped call is logged.
+  std::deque<QueuedCall> queue_;  ///< The running call stays at the front.
+  /// Only the first call that a full queue drops is logged, until the queue is empty again.
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< If true, `check_loop` computes the time of the next check again.
+  bool has_new_stream_ = false;
   bool stopping_ = false;
-  /// The group whose token the master did not confirm or refuse in time. The next check begins with the other
-  /// groups. Used by `check_loop` only.
+  /// The group whose token the master did not check in time. The next check begins with the other groups.
+  /// Used by `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
