@@ -72,7 +72,7 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  // A call may have a keyword argument several times, so each value has to match.
+  // A call may have the same keyword argument several times, so each value has to match.
   for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;

@@ -55,8 +55,8 @@ class AclRule {
   /// Returns whether the rule allows functions on minions. If false, the rule allows runners or wheels.
   [[nodiscard]] bool is_for_minions() const noexcept { return !scope_.starts_with('@'); }
 
-  /// Returns whether the rule's target contains all minions that a call reaches. The function `within`
-  /// compares a target with these minions. A rule without a target applies to all minions.
+  /// Returns whether the rule's target contains all minions that a call reaches. `within` compares a target
+  /// with these minions. A rule without a target applies to all minions.
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
   /// REQUIRES: is_for_minions().
@@ -91,8 +91,8 @@ class AclRule {
 
   static Result<Function> compile(const FunctionRule& function);
 
-  /// Matches the rule's functions with `call`. `name` is the name of the called function. If the rule's scope
-  /// is a module such as `@jobs`, the rule lists functions without the module, and `name` has no module.
+  /// Matches the rule's functions with `call`. If the rule's scope is a module such as `@jobs`, `name` is the
+  /// name of the function without the module.
   [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;
 
   std::string scope_;

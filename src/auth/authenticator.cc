@@ -91,9 +91,8 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials, Ste
   return Identity((*grant)->name, (*grant)->eauth, (*grant)->groups);
 }
 
-/// Refuses a login that names a back end which is not enabled. First checks the password with the back end
-/// `file`, so that the refusal takes as long as a wrong password. The time therefore does not show which back
-/// ends are enabled.
+/// First checks the password with the back end `file`, so that the refusal takes as long as a wrong password.
+/// The time therefore does not show which back ends are enabled.
 Error Authenticator::refuse_unknown_eauth(const Login& login) const {
   if (const Eauth* file = eauth_named(eauths_, "file")) static_cast<void>(file->verify(login));
   return {ErrorKind::authentication, "the back end is not enabled"};

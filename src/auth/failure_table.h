@@ -39,8 +39,8 @@ class FailureTable {
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether all failures that this process knows have expired. Does not read the store, from which a
-  /// task reads the failures of other processes every second.
+  /// Returns whether all failures that this process knows have expired. Does not read the store. Every
+  /// second, a task reads the failures of other processes from the store.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
   /// Reads from the store the time at which the last counted failure expires. `is_quiet` uses this time.
@@ -55,7 +55,7 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  // The destructor of `maintaining_` runs first and waits for the task `maintain`, which uses other members.
+  // The destructor of `maintaining_` waits for the task `maintain`, which uses the other members.
   store::Store::Registration maintaining_;
 };
 

@@ -30,7 +30,7 @@ Error mistake(std::string_view setting, std::string_view found, std::string_view
           format("external_auth: file: ^{}: found \"{}\", expected {}", setting, found, expected)};
 }
 
-/// Reads the number of a field into `index`. The setting counts fields from 1, and `index` counts from 0.
+/// The setting counts fields from 1, and `index` counts from 0.
 Result<void> read_index(const std::string& setting, std::string_view text, std::size_t& index) {
   const auto number = parse_number<std::size_t>(text);
   if (!number || *number < 1) return mistake(setting, text, "a number from 1");
@@ -102,14 +102,14 @@ class Users {
     bool is_user = false;
   };
 
-  /// Returns the first entry with the user's name. If there is no such entry, `stored` is the stored password
-  /// of another user. The check of an unknown user therefore takes as long as the check of a wrong password.
+  /// Returns the first entry with the user's name. For an unknown user, `stored` is the stored password of
+  /// another user, so that the check takes as long as for a wrong password.
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
   const WipedBytes bytes_;
   std::vector<FieldLayout::Entry> entries_;
-  std::vector<std::string_view> stored_;  // All stored passwords that are not empty.
+  std::vector<std::string_view> stored_;
 };
 
 class FileEauth {
@@ -123,13 +123,13 @@ class FileEauth {
 
   [[nodiscard]] Result<Verdict> verify(const Login& login);
 
-  /// Returns the users in the file. Reads the file again if it has changed. Errors: not_found; configuration,
-  /// if other users may change the file; unavailable, if the system lacks a resource; internal. The error
-  /// message continues a sentence that begins with the path of the file.
+  /// Reads the file again if it has changed. Errors: not_found; configuration, if other users may change the
+  /// file; unavailable, if the system lacks a resource; internal. The error message continues a sentence that
+  /// begins with the path of the file.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
-  /// Returns a text that identifies the version of the file. The file's time may be the same after two
-  /// changes in a short time. If the file changed a moment ago, each call therefore returns a different text.
+  /// Returns a text that identifies the version of the file. If the file changed a moment ago, returns a new
+  /// text in each call, because a further change may not change the file's time.
   [[nodiscard]] std::string stamp() const;
 
   /// Logs why the file cannot be read. Returns the error for the client.
@@ -146,7 +146,7 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
-  std::string stamp_;                   // `stamp_` is the result of `stamp` when `users_` was read.
+  std::string stamp_;
   std::shared_ptr<const Users> users_;  // `mutex_` guards `stamp_` and `users_`.
 };
 
@@ -159,8 +159,8 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    // The duration that `refusals_` hides begins here. The wait for the limiter is not part of this duration,
-    // because the wait does not depend on the user name.
+    // Starts the measured time after the wait for the limiter, because this wait does not depend on the user
+    // name.
     begun = std::chrono::steady_clock::now();
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }

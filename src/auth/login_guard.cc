@@ -148,8 +148,8 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
         return true;
       }
       refused_for = std::max(refused_for, count->refused_for);
-      // This attempt may begin if no other attempt with this key runs. It may also begin if the failures
-      // would stay below the limit even if each running attempt failed.
+      // An attempt may begin if no other attempt with its key runs, or if the failures stay below the limit
+      // even after each running attempt has failed.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);

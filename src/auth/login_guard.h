@@ -46,7 +46,7 @@ class LoginGuard {
   struct ReleaseThread {
     void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
   };
-  /// An object that counts a thread as occupied by a login. The count ends when the object is destroyed.
+  /// While this object exists, its thread counts as occupied by a login.
   using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
   /// A running check of a password. If the limit is N failures away, at most N Attempts run at the same time.
@@ -68,11 +68,11 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // The guard that counts this attempt. Null if the settings turn off the limits.
+    LoginGuard* guard_;  // Null if the settings turn off the limits.
     Who who_;
     SteadyTime since_;
     KeptThread thread_;
-    std::vector<std::string> entered_;  // The keys under which `under_way_` counts this attempt.
+    std::vector<std::string> entered_;  // The keys in `under_way_`.
     bool has_failed_ = false;
   };
 
@@ -80,8 +80,9 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// Checks whether a user may try to log in. Returns whether the user has counted failures, which the caller
-  /// resets after a good login. Errors: throttled, after too many failures; unavailable.
+  /// Checks whether a user may try to log in. Returns whether earlier failed logins of this user still count.
+  /// In this case, the caller calls `reset` after a good login. Errors: throttled, after too many failures;
+  /// unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   void reset(const Who& who);
@@ -98,7 +99,6 @@ class LoginGuard {
   struct Bucket {
     std::string key;
     FailureTable::Limit limit;
-    // True if the bucket counts one user at an address. False if the bucket counts all users at an address.
     bool is_of_user;
   };
   using Buckets = std::array<Bucket, 2>;
@@ -114,16 +114,16 @@ class LoginGuard {
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;
-  std::atomic<std::size_t> kept_ = 0;  // `kept_` is the number of threads that logins occupy.
-  // `delayed_` is the number of threads that sleep before they answer a failed login.
+  std::atomic<std::size_t> kept_ = 0;  // The number of threads that logins occupy.
+  // The number of threads that delay an answer.
   std::atomic<std::size_t> delayed_ = 0;
-  // The number of failures that are not in the store, because the store could not be written.
+  // The number of failures that could not be written to the store.
   std::atomic<unsigned> uncounted_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;
-  // The number of running attempts of each key, guarded by `mutex_`.
+  // The running attempts of each key. `mutex_` guards this member.
   std::unordered_map<std::string, unsigned> under_way_;
-  std::size_t queued_ = 0;  // The number of threads that wait in `enter`, guarded by `mutex_`.
+  std::size_t queued_ = 0;  // `mutex_` guards this member.
 };
 
 /// Returns the network that a LoginGuard counts as one address: an IPv4 address, or the 64-bit network of an

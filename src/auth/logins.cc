@@ -32,7 +32,7 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-/// Returns why the credentials are refused without a check. Returns an empty text if they have to be checked.
+/// Returns an empty text if the credentials have to be checked.
 std::string_view beyond_limits(const Credentials& credentials) {
   const std::string_view token = credentials.token.reveal();
   const std::string_view password = credentials.password.reveal();
@@ -72,11 +72,9 @@ LoginCounts::What count_of(const Done& done) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// A remembered grant, which is the result of a successful check. Later logins with the same credentials use
-/// the grant instead of a new check. Every request may use it until `end`. The request that made the check
-/// may use it until its `deadline`. A request with an earlier deadline began earlier and may have waited for
-/// this check. It may use the grant for the time `kForOthers`. After these times, the entry only shows that
-/// the credentials were right.
+/// The result of a successful check, which later logins with the same credentials use. Every request may use
+/// the grant until `end`, and the request that made the check until its `deadline`. A request with an earlier
+/// deadline may use the grant for the time `kForOthers`, because this request may have waited for the check.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -110,12 +108,10 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// The result of a check. One thread makes the check. Other threads with the same credentials wait for the
-  /// result.
+  /// One thread makes a check. Other threads with the same credentials wait for its result.
   using Flight = std::promise<Outcome>;
 
-  /// If the credentials are a password, counts the login's result `done` for the metrics. Returns `done`
-  /// unchanged.
+  /// Counts the result of a login with a password for the metrics. Returns `done` unchanged.
   template <class Done>
   Done counted(const Credentials& credentials, Done done);
   Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,
@@ -130,8 +126,8 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  // Makes room for one more grant in `grants_`. If `grants_` is full, removes the grants that no request may
-  // use any more. If all grants are in use, removes all of them. REQUIRES: the caller holds `mutex_`.
+  // If `grants_` is full, removes the grants that no request may use any more. If all grants are in use,
+  // removes all grants. REQUIRES: the caller holds `mutex_`.
   void make_room(SteadyTime now);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
@@ -147,14 +143,13 @@ class GuardedLogins final : public Logins {
   const std::shared_ptr<RevocationList> revocations_;
   const std::shared_ptr<LoginCounts> counts_;
   std::mutex mutex_;
-  // The remembered grants and the running checks, guarded by `mutex_`.
+  // `mutex_` guards `grants_` and `flights_`.
   Table<Remembered> grants_;
   Table<std::shared_future<Outcome>> flights_;
 };
 
-/// Refuses malformed credentials, and logins after too many failures. Returns whether failures are counted
-/// for the user. Callers look for a remembered grant only after this check. Otherwise a guesser beyond the
-/// limit would learn that a password is right.
+/// Returns whether earlier failed logins of the user still count. Callers look for a remembered grant only
+/// after this check. Otherwise a guesser beyond the limit would learn that a password is right.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -265,9 +260,9 @@ void GuardedLogins::make_room(SteadyTime now) {
   if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-/// Checks the credentials and gives the outcome to the threads that wait for this check, even after an
-/// exception. Stores the grant and removes the running check from `flights_` under one lock. Each other
-/// thread therefore finds either the grant or the running check.
+/// Gives the outcome also to the threads that wait for this check, even after an exception. Stores the grant
+/// and removes the running check from `flights_` under one lock, so that each other thread finds one of the
+/// two.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {

@@ -100,7 +100,7 @@ class PamPool {
  private:
   const PamOptions options_;
   std::mutex mutex_;
-  std::vector<HelperProcess> idle_;  // The helper processes that have no request now, guarded by `mutex_`.
+  std::vector<HelperProcess> idle_;  // `mutex_` guards this member.
 };
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
@@ -172,8 +172,8 @@ class PamEauth {
   }
 
  private:
-  /// Asks PAM about a login. Sets `asked` to the time at which the helper gets the request. The waiting time
-  /// before `asked` does not depend on the user name, so the caller need not hide this time.
+  /// Sets `asked` to the time at which the helper gets the request. The wait before `asked` does not depend
+  /// on the user name, so the caller need not hide its duration.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
@@ -222,7 +222,7 @@ class PamEauth {
   RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Returns why logins with this PAM service cannot work, or an empty text if they can.
+/// Returns an empty text if logins with this PAM service can work.
 std::string why_unusable(PamOptions options) {
   options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
   const auto answer = PamPool(options).ask({pam::Ask::check, options.service});

@@ -19,8 +19,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// The two names of a digest algorithm. `hashtype` is its name in Salt, which comes from Python's hashlib.
-/// `openssl` is its name in OpenSSL.
+/// `hashtype` is the name in Salt, from Python's hashlib. `openssl` is the name in OpenSSL.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
@@ -54,7 +53,6 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Returns whether `stored` is the crypt(3) hash of the password. `stored` begins with the hash method.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
@@ -76,7 +74,6 @@ constexpr std::string_view kSha = "{SHA}";
 
 constexpr std::string_view kCrypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Returns an MD5 digest as text in md5crypt's byte order and alphabet.
 std::string md5crypt_text(std::string_view digest) {
   static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
       {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}}};

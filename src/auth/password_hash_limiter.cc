@@ -52,8 +52,6 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the `Waiter::round` of a new thread: the round after that of the network's last waiting thread. If
-/// no thread of this network waits, returns `round_`.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {

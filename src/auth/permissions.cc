@@ -26,8 +26,7 @@ struct CompiledPrincipal {
 
 namespace {
 
-/// Returns the name of the group if `name` has the form `group%`, or an empty text if `name` is a user.
-/// Removes all percent signs at the end, as Salt does.
+/// Removes all percent signs at the end of a group's name, as Salt does.
 std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
@@ -103,9 +102,9 @@ class LoginPattern {
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // Salt puts an anchor at each end of the name. In a name with branches such as `a|b|c`, the anchors apply
-    // only to the first and the last branch, but `match_all` would anchor all branches. Such a name is
-    // therefore not compiled, and `may_match` assumes a match.
+    // Salt puts an anchor at each end of the name. In a name with branches such as `a|b|c`, these anchors
+    // apply only to the first and the last branch. `match_all` would anchor all branches, so such a name is
+    // not compiled, and `may_match` assumes a match.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
@@ -137,7 +136,7 @@ class LoginPattern {
   }
 
   std::string_view name_;
-  std::string_view start_;  ///< The text with which every match of the pattern begins.
+  std::string_view start_;  ///< Every match of the pattern begins with this text.
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };
@@ -183,9 +182,9 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. As in Salt, the user's name is also a pattern. An
-  /// entry of a user applies if its name is equal to the user's name and matches this pattern. A name such as
-  /// `a[1]` does not match itself. The rules of `*` apply only if the pattern matches no entry.
+  /// As in Salt, the user's name is also a pattern. A user's entry applies only if its name is equal to the
+  /// user's name and matches this pattern. For example, `a[1]` does not match itself. The rules of `*` apply
+  /// only if no entry matches the pattern.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::auth {
 
-/// Returns microseconds since 1970, the unit of times in tables.
+/// The tables of the store have times as microseconds since 1970. `row_time` and `time_at` convert them.
 inline std::int64_t row_time(WallTime time) {
   return time.time_since_epoch().count();
 }
@@ -16,8 +16,8 @@ inline WallTime time_at(std::int64_t microseconds) {
   return WallTime(WallTime::duration(microseconds));
 }
 
-/// Removes the rows whose time is at most `end`, in small transactions. `sql` is a DELETE statement with two
-/// parameters: `end` and the largest number of rows. If the store cannot be written, the rows stay.
+/// Removes the rows whose time is at most `end`, in small transactions. `sql` is a DELETE statement. Its
+/// parameters are `end` and the largest number of rows. If the store cannot be written, the rows stay.
 inline void remove_ended(store::Store& store, const char* sql, WallTime end) {
   constexpr std::int64_t kSlice = 500;
   if (!store.is_writable()) return;

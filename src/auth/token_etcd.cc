@@ -18,8 +18,7 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// Turns an error of the etcd client into the error for callers. The error is unavailable if the cluster may
-/// answer later. All other errors become internal.
+/// The error is unavailable if the cluster may answer later, and internal otherwise.
 Error failure(const Error& error) {
   const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
   return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
@@ -29,7 +28,7 @@ double to_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Reads a time in seconds since 1970. Returns std::nullopt if the value does not fit into a WallTime.
+/// Returns std::nullopt if the seconds since 1970 do not fit into a WallTime.
 std::optional<WallTime> read_time(std::optional<JsonValue> value) {
   constexpr double kLatest = 1e11;
   const std::optional<double> since_epoch = value ? value->number() : std::nullopt;
@@ -48,7 +47,6 @@ std::string to_json(const TokenRecord& record) {
                      }).text());
 }
 
-/// Reads the JSON that `to_json` writes. Errors: malformed.
 Result<TokenRecord> read_record(std::string_view json) {
   const Error malformed{ErrorKind::malformed, "the token's record in etcd is malformed"};
   JsonDocument document;

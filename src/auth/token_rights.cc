@@ -18,8 +18,8 @@ bool is_text(JsonValue value) {
   return value.is(Kind::string) && !value.text().empty();
 }
 
-/// Reads each element of a list with `read_one`. A value that is not a list counts as a list with one
-/// element. Returns std::nullopt if the list is empty or an element is malformed.
+/// A value that is not a list counts as a list with one element. Returns std::nullopt if the list is empty or
+/// an element is malformed.
 template <class Part, class ReadOne>
 std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_one) {
   std::vector<Part> parts;
@@ -36,7 +36,7 @@ std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_
   return parts.empty() ? std::nullopt : std::optional(std::move(parts));
 }
 
-/// Reads the pattern that the value of an argument must match. JSON `null` allows any value.
+/// JSON `null` allows any value.
 bool read_pattern(JsonValue value, std::optional<std::string>& pattern) {
   if (value.is(Kind::string)) pattern = value.text();
   return value.is(Kind::string) || value.is(Kind::null);

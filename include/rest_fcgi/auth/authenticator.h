@@ -45,15 +45,15 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Checks credentials and returns their user. All calls of a request have the same `deadline`, because
-  /// `Logins` recognizes the request by this value. Errors: authentication, for wrong credentials; throttled,
-  /// after too many failed logins; timeout, if the check could not start before `deadline`; internal or
-  /// unavailable, if a back end failed.
+  /// Checks credentials and returns their user. All calls for one request have the same `deadline`, which
+  /// identifies the request. Errors: authentication, for wrong credentials; throttled, after too many failed
+  /// logins; timeout, if the check could not start before `deadline`; internal or unavailable, if a back end
+  /// failed.
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
-  /// Makes a token for a user. If `token_expire_user_override` permits this user to choose, the token is
-  /// valid for the time `life`. Otherwise, the token is valid for `token_expire`. The token survives a power
-  /// cut. Errors: internal; unavailable.
+  /// Makes a token for a user. The token is valid for the time `life`, if `life` is given and
+  /// `token_expire_user_override` lets this user choose. Otherwise, the token is valid for `token_expire`.
+  /// The token survives a power cut. Errors: internal; unavailable.
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
                                               std::optional<std::chrono::milliseconds> life = {});
 

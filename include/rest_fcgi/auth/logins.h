@@ -59,7 +59,7 @@ class LoginCounts {
 };
 
 /// Checks credentials with a back end or with a Salt master, limits password guesses, and remembers correct
-/// credentials. If several threads have the same credentials to check, one thread checks them for all. Logins
+/// credentials. If several threads have the same credentials, one thread checks them for all threads. Logins
 /// keeps keyed digests instead of passwords, and its memory is bounded. Logins is thread-safe.
 class Logins {
  public:
@@ -80,8 +80,8 @@ class Logins {
   virtual ~Logins() = default;
 
   /// Returns a remembered Grant of these credentials, or the result of `check`. If another thread is checking
-  /// these credentials, waits for the result of that thread. A request checks equal credentials only once.
-  /// All its calls have the same `deadline`, because this value identifies the request. `stamp` is the
+  /// these credentials, waits for the result of that thread. All calls for one request have the same
+  /// `deadline`, which identifies the request. A request checks equal credentials only once. `stamp` is the
   /// version of the back end's data. A Grant that was remembered with another `stamp` is not used. Wrong
   /// tokens do not count as password guesses.
   ///

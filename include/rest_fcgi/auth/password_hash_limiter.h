@@ -50,8 +50,8 @@ class PasswordHashLimiter {
  private:
   struct Waiter {
     const std::string& network;
-    // The limiter admits all threads of a round before the threads of the next round. A network has at most
-    // one waiting thread in each round, so the networks take turns.
+    // Threads with a lower round go first. In each round, at most one thread of a network waits, so the
+    // networks take turns.
     std::uint64_t round;
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
@@ -72,8 +72,8 @@ class PasswordHashLimiter {
   mutable std::mutex mutex_;
   std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards `inside_` and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  // The highest round of the threads that were admitted. A thread of a network without waiting threads gets
-  // this round.
+  // The highest round of the admitted threads. If a network has no waiting thread, its next thread gets this
+  // round.
   std::uint64_t round_ = 0;
   Waiters waiters_;
 };
