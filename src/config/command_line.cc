@@ -78,7 +78,7 @@ Error mistake(std::string_view text) {
   return {ErrorKind::configuration, format("command line: {}; --help lists the options", text)};
 }
 
-/// Returns the path of the master file. As in Salt, `--config` may name the folder of the file instead.
+/// As in Salt, `--config` may name the folder of the master file instead.
 std::string file_of(const std::string& config) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(config, ignored)) return config;
@@ -95,7 +95,7 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
-/// Reads `EAUTH:USER`. If `eauth_is_optional` is true, `USER` alone is allowed.
+/// Reads `EAUTH:USER`, or also `USER` if `eauth_is_optional` is true.
 Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
   const std::string text = *text_of(values, option);
@@ -148,7 +148,6 @@ Result<void> read_nothing(const po::variables_map& /*values*/, CommandLine& /*co
   return {};
 }
 
-/// An option that chooses what the program does.
 struct ActionOption {
   const char* name;
   CommandLine::Action action;
@@ -169,7 +168,7 @@ constexpr ActionOption kActions[] = {
     {"watch", CommandLine::Action::watch, read_watch},
 };
 
-/// Pairs of options. The first option of a pair needs the second option.
+/// The first option of a pair needs the second option.
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"user", "init"},  {"password-stdin", "init"}, {"tag", "watch"},
     {"json", "watch"}, {"url", "watch"},           {"token-file", "watch"},

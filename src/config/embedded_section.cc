@@ -30,13 +30,13 @@ bool is_minion_id(std::string_view id) {
   });
 }
 
-/// Returns grains or pillar as JSON. Reports a mistake for a number that JSON cannot hold.
+/// Reports a mistake for a number that JSON cannot hold.
 Json json_of(Reader& reader, const Node& node, std::string_view key) {
   return yaml::to_json(
       node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
 }
 
-/// Reads the minions of a configuration. Borrows `findings`.
+/// Borrows `findings`.
 class MinionReader {
  public:
   MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -96,8 +96,7 @@ bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Returns the trusted folders, each with its configuration key. Users of the API must not be able to write
-/// to a trusted folder.
+/// Users of the API must not be able to write to these folders.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -122,10 +121,10 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// The number of hosts that `host_number` can distinguish. Each of 64 hosts can make 15,000 job ids a second.
+/// Each of 64 hosts can make 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
-/// Returns the default of `host_number`, which depends on the host and user and is the same at each start.
+/// The default of `host_number` depends on the host and user, and is the same at each start.
 std::int64_t default_number() {
   std::string name;
   if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
@@ -142,7 +141,7 @@ bool uses_etcd(const returner::Options& options) {
          std::find(others.begin(), others.end(), "etcd") != others.end();
 }
 
-/// Reads a list or map of minions. `path` is the key that messages show.
+/// `path` is the key that messages show.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
   MinionReader reader(path, findings);
@@ -182,7 +181,6 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-/// Reports a mistake if the file of `python` cannot be executed.
 void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.absolute_path("python", options.python);
   const Node* node = embedded.value("python");

@@ -70,7 +70,6 @@ void read_mounts(Reader& section, FrontEnds& front_ends) {
   }
 }
 
-/// Returns whether a list has an item without a value.
 bool has_empty_item(const Node& node) {
   return std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return is_empty(item); });
 }
@@ -89,7 +88,6 @@ void read_addresses(Reader& section, std::string_view key, std::vector<std::stri
 constexpr std::string_view kProxies =
     "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
 
-/// Returns whether the value is an address or a list of addresses. The list may be empty.
 bool is_address_list(const Node& node) {
   const auto items = items_of(node);
   return std::all_of(items.begin(), items.end(), [](const Node& item) {
@@ -97,8 +95,8 @@ bool is_address_list(const Node& node) {
   });
 }
 
-/// Reads the trusted web servers: `auto` or a list. Refuses `*`, because every client could claim any
-/// address. Refuses a key without a value, because it could mean all web servers or none.
+/// Reads `auto` or a list of web servers. Refuses `*`, because every client could claim any address. Refuses
+/// a key without a value, because the value could mean all web servers or none.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);
@@ -142,7 +140,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Reads Salt's keys for client certificates. Reports a mistake if these keys would leave clients unchecked.
+/// Reports a mistake if Salt's keys for client certificates would leave clients unchecked.
 void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
   using gateway::ClientCertificates;
   const Node* mode = section.value("ssl_cert_reqs");
@@ -182,12 +180,11 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks client certificates");
 }
 
-/// Unknown keys that begin with `ssl_` are refused, because such a key may ask for a check that this program
-/// does not make.
+/// Unknown keys with this prefix are refused, because such a key may ask for a check that this program does
+/// not make.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
-/// Reads the port of a module. `host_key` is the configuration key of the address. Returns whether the port
-/// has TLS.
+/// `host_key` is the configuration key of the address. Returns whether the port has TLS.
 bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;
@@ -238,7 +235,7 @@ void read_log_files(Reader& section, Settings& settings) {
   settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
-/// Reads the section of rest_wsgi. Its port is on loopback and has no TLS.
+/// The port of rest_wsgi is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
   gateway::HttpOptions http;
@@ -258,7 +255,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-/// Reads the path of a URL. Warns of `/`: salt-api accepts this path, but here `/` is the page of the API.
+/// Warns of the path `/`. salt-api accepts this path, but here `/` is the page of the API.
 void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
@@ -360,7 +357,6 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
          std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
-/// Raises the limit of FastCGI bodies to the largest limit of the modules with a FastCGI path.
 void raise_body_limit(Settings& settings) {
   std::size_t& most = settings.gateway.max_request_body_size;
   settings.netapi.max_request_body_size = most;

@@ -56,7 +56,7 @@ Error init_error(std::string text) {
   return {ErrorKind::configuration, "--init: " + std::move(text)};
 }
 
-/// Returns whether the user name is safe in YAML, in a password file and in the URL of a form.
+/// A user name is written into YAML, into a password file and into the URL of a form.
 bool is_user(std::string_view name) {
   static constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -68,7 +68,7 @@ Error cannot_write(const std::string& path) {
   return init_error(format("cannot write {}: {}", path, errno_text()));
 }
 
-/// Writes a complete file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
+/// Writes a file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
   const std::string unfinished = path + ".new";
   ::unlink(unfinished.c_str());  // Removes the unfinished file that an interrupted `init` may have left.
@@ -76,7 +76,7 @@ Result<void> write_new(const std::string& path, std::string_view text, gid_t gro
   const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
                           ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
                           ::fchmod(file.get(), 0640) == 0 && ::fsync(file.get()) == 0;
-  // Uses link(2), which does not replace an existing file.
+  // Unlike rename(2), link(2) does not replace an existing file.
   const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
   const int cause = errno;
   ::unlink(unfinished.c_str());

@@ -23,16 +23,16 @@ constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// Returns this program's name of the job cache that Salt calls `name`. For `local_cache`, Salt's default,
-/// returns this program's default. Returns an empty text for an unknown name.
+/// For `local_cache`, Salt's default, returns this program's default. Returns an empty text for an unknown
+/// name.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the configuration chooses SQLite explicitly.
-/// `local_cache`, the default of `master_job_cache`, also means SQLite, but is not an explicit choice.
+/// Returns whether the configuration chooses SQLite explicitly. `local_cache`, the default of
+/// `master_job_cache`, also means SQLite, but is not an explicit choice.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -55,7 +55,6 @@ bool read_names(Reader& top, returner::Options& options) {
   return names_sqlite;
 }
 
-/// Returns whether etcd is a job cache, or a key of Salt's etcd returner is set.
 bool uses_etcd(Reader& top, const returner::Options& options) {
   constexpr std::string_view kKeys[] = {"etcd.returner", "etcd.returner_root", "etcd.returner_read_profile",
                                         "etcd.returner_write_profile"};
@@ -72,7 +71,6 @@ struct Profile {
   bool encode_values = true;
 };
 
-/// Returns `HOST:PORT` for an entry of `etcd.host`. Returns std::nullopt for a malformed entry.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
   const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
@@ -103,7 +101,6 @@ void read_endpoints(Reader& from, etcd::Options& options) {
   if (options.endpoints.empty()) from.unexpected(*hosts, "etcd.host", kForms);
 }
 
-/// Reports a mistake if the configuration has `key` but not `other`.
 void require(Reader& from, std::string_view key, std::string_view other) {
   const Node* found = from.value(key);
   if (found != nullptr && from.value(other) == nullptr)
@@ -148,8 +145,8 @@ Profile read_profile(Reader from) {
   return profile;
 }
 
-/// Returns the profile `name` at the top level. Returns the top level if `name` is empty. Reports a mistake
-/// for an unknown name, although Salt uses 127.0.0.1 in this case.
+/// Returns the top level of the master file if `name` is empty. Reports a mistake for an unknown name,
+/// although Salt uses 127.0.0.1 in this case.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);
@@ -158,8 +155,7 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns a configuration key and its value, the name of an etcd profile. The key is `key`, or
-/// `etcd.returner` if `key` is not set.
+/// Returns `key` with its value. If `key` is not set, returns `etcd.returner` with its value.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);
@@ -168,8 +164,7 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Reads `etcd.ttl`. If `etcd.returner_write_profile` is set, `etcd.ttl` comes from the profile `writing`,
-/// otherwise from the top level.
+/// If `etcd.returner_write_profile` is set, `etcd.ttl` comes from this profile, otherwise from the top level.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
   from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
@@ -181,7 +176,7 @@ void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOpti
       "the top level, or into etcd.returner_write_profile");
 }
 
-/// Returns all options as a text for comparisons. The text has a hash instead of the password.
+/// The text has a hash instead of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;
@@ -189,7 +184,7 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// Reads where tokens are stored. In etcd, tokens always use API v3.
+/// In etcd, tokens always use API v3.
 void read_place_of_tokens(Reader& top, auth::Options& options) {
   if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
   std::string name;

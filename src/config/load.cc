@@ -16,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Returns the file mode of the octal digits of a node. The digits are not read as a YAML number, because
-/// YAML 1.1 and Salt read `0660` as different numbers.
+/// Reads octal digits. The digits are not read as a YAML number, because YAML 1.1 and Salt read `0660` as
+/// different numbers.
 std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
@@ -81,7 +81,6 @@ void read_engine(Reader& section, Settings& settings) {
   if (engine && *engine == "salt") settings.engine = Engine::salt;
 }
 
-/// Reads the section `rest_fcgi:`, except the keys that depend on other keys.
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
@@ -106,7 +105,6 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 
 constexpr std::size_t kPlaceDepth = 3;
 
-/// Adds to `places` the file and line of each key in the upper three levels of maps.
 void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
   for (const Entry& entry : map.entries) {
     const std::string path = above + entry.key;
@@ -160,8 +158,8 @@ Error with_place(Error error, const Settings& settings) {
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. So the loop
-    // compares each end of the key's full name.
+    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. The loop
+    // therefore also looks for the key without one or more of its sections.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;

@@ -25,7 +25,7 @@ std::string place_of(const Node& node) {
   return format("{}:{}", *node.place.file, node.place.line);
 }
 
-/// Reads one rule. Reports a mistake if Salt would skip the rule silently. Borrows `findings`.
+/// Reports a mistake if Salt would skip the rule silently. Borrows `findings`.
 class RuleReader {
  public:
   explicit RuleReader(Findings& findings) : findings_(findings) {}
@@ -49,7 +49,7 @@ class RuleReader {
   }
 
  private:
-  /// Reads each item of a list. Reads a value that is not a list as one item. An empty list is a mistake.
+  /// A value that is not a list counts as one item. An empty list is a mistake.
   template <class Part, class ReadOne>
   std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
                               const ReadOne& read_one) {
@@ -60,8 +60,8 @@ class RuleReader {
     return parts;
   }
 
-  /// Reads the functions of a rule. An empty list is a mistake, because in a scope such as `@runner` an empty
-  /// list would allow all functions.
+  /// An empty list is a mistake, because in a scope such as `@runner` an empty list would allow all
+  /// functions.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });
@@ -78,7 +78,7 @@ class RuleReader {
     return {};
   }
 
-  /// Reads the conditions of a rule. An empty list is a mistake, because it would allow all arguments.
+  /// An empty list is a mistake, because an empty list would allow all arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
     return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
                                               [&](const Node& item) { return read_condition(item, path); });
@@ -116,9 +116,9 @@ class RuleReader {
   Findings& findings_;
 };
 
-/// Reads an eauth back end with the rules of its users. If a part of a rule is wrong, drops the whole rule,
-/// because the rest of the rule could allow more calls. Keeps the user of a dropped rule, because otherwise
-/// the rules of the user `*` would apply to this user. Borrows `complain`.
+/// If a part of a rule is wrong, drops the whole rule, because the rest of the rule could allow more calls.
+/// Keeps the user of a dropped rule, because otherwise the rules of the user `*` would apply to this user.
+/// Borrows `complain`.
 class EauthReader {
  public:
   EauthReader(const Complain& complain, bool with_settings)
@@ -149,7 +149,7 @@ class EauthReader {
   }
 
  private:
-  /// Reads a setting of a back end. Messages do not show the value of the setting.
+  /// Messages do not show the value of the setting.
   std::string read_setting(const Node& node, const std::string& path) const {
     if (node.is(Kind::list) || node.is(Kind::map)) {
       unexpected(node, path, "one value");
@@ -193,8 +193,7 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Limits the number of threads that wait because of logins. Each cause of waiting, such as PAM, may block at
-/// most a fifth of all threads.
+/// Each cause of waiting during a login, such as PAM, may block at most a fifth of all threads.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;

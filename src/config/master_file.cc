@@ -47,7 +47,7 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// Reads a configuration file. The memory of the result is wiped after use.
+/// The memory of the result is wiped after use.
 Result<WipedBytes> read_file(const std::string& path) {
   // With O_NONBLOCK, open(2) does not wait for a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -121,7 +121,7 @@ Result<Node> read_map(const std::string& path) {
   return root;
 }
 
-/// The folders that the last call of `expand` on this thread could not read, each with its error number.
+/// The folders that the last call of `expand` could not read, with the error numbers.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
@@ -129,7 +129,6 @@ int note_unread_folder(const char* path, int error) {
   return 0;  // If the error function returns 0, glob(3) continues with the next folder.
 }
 
-/// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
@@ -142,7 +141,6 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-/// Returns the patterns in an `include`: one pattern or a list of patterns.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
   std::vector<std::string> patterns;
   if (is_empty(include)) return patterns;
@@ -157,7 +155,7 @@ Result<std::vector<std::string>> patterns_of(const Node& include) {
   return patterns;
 }
 
-/// Reads the included files of one master file. Borrows `warnings`.
+/// Borrows `warnings`.
 class Includer {
  public:
   explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}

@@ -13,7 +13,6 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Returns the number of bytes in the unit `K`, `M` or `G`. Returns 0 for another letter.
 std::int64_t unit_of(char suffix) {
   constexpr std::string_view kUnits = "kmg";
   const std::size_t at = kUnits.find(lower(suffix));
@@ -32,7 +31,6 @@ std::optional<std::int64_t> bytes_in(const Node& node) {
   return bytes;
 }
 
-/// Returns the time in seconds without superfluous digits, such as `0.1` or `86400`.
 std::string in_seconds(std::chrono::milliseconds time) {
   return format("{}", static_cast<double>(time.count()) / 1000);
 }
@@ -41,7 +39,6 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// Returns the boolean for a text such as `'True'` or `on`, in upper or lower case, or for the number 0 or 1.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));
@@ -113,7 +110,6 @@ const Node* Reader::value(std::string_view key) {
   return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
 }
 
-/// Converts a node in the lenient style: a text such as `'4506'`, or a number such as `4506.0`.
 Node Reader::as_number(const Node& node) const {
   Node number = node;
   if (!is_lenient()) return number;
@@ -325,7 +321,7 @@ bool is_host(std::string_view host) {
   if (host.find(':') != std::string_view::npos)
     return http::Addresses::is_address(host.substr(0, host.find('%')));
   // The resolver reads a name as an IPv4 address if the part after the last dot is a number. Without a dot,
-  // rfind returns npos, and npos + 1 is 0, so the whole host is checked.
+  // `rfind(...) + 1` is 0, so the whole host is checked.
   const bool is_number = only_digits(host.substr(host.rfind('.') + 1));
   return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }

@@ -56,8 +56,8 @@ class Findings {
     start_keys_.emplace_back(std::move(key), std::move(value));
   }
 
-  /// Records a key that a Reader looked up. A test checks that the documentation has all these keys. `path`
-  /// is the full name of the key.
+  /// Records a key that a Reader looked up, by its full name. A test checks that the documentation has all
+  /// these keys.
   void add_key(std::string path) { read_keys_.push_back(std::move(path)); }
   [[nodiscard]] const std::vector<std::string>& read_keys() const noexcept { return read_keys_; }
 
@@ -86,7 +86,6 @@ struct Range {
 inline constexpr Range kThreads{1, 16384};
 inline constexpr Range kPorts{1, 65535};
 
-/// Returns whether `node` is null or an empty value.
 [[nodiscard]] inline bool is_empty(const Node& node) {
   return node.is(Kind::null) || (node.text.empty() && node.items.empty() && node.entries.empty());
 }
@@ -114,7 +113,6 @@ class Reader {
     return *this;
   }
 
-  /// Records the value of a key that takes effect only at start.
   template <class Value>
   void note_start_key(std::string_view key, const Value& value) {
     findings_.add_start_key(path_to(key), format("{}", value));

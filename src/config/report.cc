@@ -107,7 +107,7 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns the end of a sentence about a port with TLS: which client certificates the port accepts.
+/// Returns the end of a sentence about a port with TLS.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;
@@ -117,7 +117,6 @@ std::string client_certificates_text(const gateway::HttpOptions& options) {
                 options.ssl_ca_certs, names);
 }
 
-/// Returns a line for each path and port of a module. Returns no lines if `rest_fcgi: netapi` is not set.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
   std::vector<std::string> lines;
@@ -157,7 +156,7 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// The time limit for replies in the configuration files of nginx/ and apache/.
+/// This time limit for replies is set in the configuration files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
 /// Returns notes about settings that are valid but may be unintended.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Returns whether Salt reads the node as one word of a nodegroup. Salt does so for every scalar except null.
+/// Salt reads every scalar except null as one word of a nodegroup.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -95,7 +95,6 @@ void read_tokens(Reader& top, auth::Options& options) {
   read_token_life_rule(top, options.token_expire_user_override);
 }
 
-/// Warns that `publisher_acl_blacklist` has no effect in this program.
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
@@ -115,8 +114,7 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// Returns the folder of the store for the engine `salt`. It is systemd's state directory, or a folder in the
-/// master's `cachedir`.
+/// The store's folder is systemd's state directory, or a folder in the master's `cachedir`.
 std::string state_folder(const std::string& cachedir) {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
@@ -124,7 +122,7 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Reads the keys that the engine `embedded` uses. With the engine `salt`, only the master uses these keys.
+/// With the engine `salt`, only the master uses these keys.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
@@ -136,8 +134,8 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-/// Returns the address at which this process reaches the master. The key `interface` has the address on which
-/// the master listens, such as 0.0.0.0.
+/// The key `interface` has the address on which the master listens. For 0.0.0.0 and `::`, returns the
+/// loopback address.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
@@ -148,8 +146,8 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Returns the folder of the event bus. If `sock_dir` is much longer than `cachedir`, returns a folder in
-/// `cachedir`, as Salt's `apply_master_config` does.
+/// If `sock_dir` is much longer than `cachedir`, returns a folder in `cachedir`, as Salt's
+/// `apply_master_config` does.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
   const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");
@@ -186,7 +184,7 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// Returns the nodegroups in a map. The map may be null. The engine checks the words of each nodegroup.
+/// The engine checks the words of each nodegroup. The map may be null.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
@@ -197,7 +195,6 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
-/// Reads the address of the Salt master and the settings of its connections.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));

@@ -47,14 +47,14 @@ struct CommandLine {
   std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
   /// `eauth` is the back end of make_token and revoke. If empty, revoke uses all back ends.
   std::string eauth;
-  /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for the name.
+  /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for a name.
   std::string username;
   std::string fun;
   std::string tgt;
   /// `has_password_on_stdin` makes `init` read the password from standard input.
   bool has_password_on_stdin = false;
   watch::Options watch;    ///< If `watch.url` is empty, the URL comes from the configuration.
-  std::string token_file;  ///< `token_file` has the token for `--watch`. If not set, SALTAPI_TOKEN has it.
+  std::string token_file;  ///< The file of the token for `--watch`. If empty, SALTAPI_TOKEN has the token.
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
@@ -125,7 +125,8 @@ struct Settings {
 /// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
-/// Returns `error`. If its message begins with a configuration key, puts the key's `FILE:LINE` in front.
+/// Returns `error`. If the error's message begins with a configuration key, puts the key's `FILE:LINE` in
+/// front of the message.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
 /// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store then cannot
@@ -161,13 +162,13 @@ Result<void> write_first_setup(const FirstSetup& setup);
 
 [[nodiscard]] bool takes_hooks(const Settings& settings);
 
-/// Returns the output of `--check-config`. `event_bus` and `hooks` are texts that say whether this process
-/// can read and fire the events of the master. Either text may be empty.
+/// Returns the output of `--check-config`. `event_bus` says whether this process can read the master's
+/// events, and `hooks` whether it can fire events. Either text may be empty.
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
-/// Returns the line of `--check-config` about `text`, a part of a rule in `external_auth` that matches
-/// nothing. Proposes the most similar of `names` if one of them resembles `text`.
+/// Returns the line of `--check-config` about a part of a rule in `external_auth` that matches nothing.
+/// `text` is this part. Proposes the most similar of `names`, if there is a similar name.
 [[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
                                          const std::vector<std::string>& names);
 
