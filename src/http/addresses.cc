@@ -22,7 +22,6 @@ bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
 }
 
-/// Removes and returns the last element of a list that is separated by commas.
 std::string_view take_last(std::string_view& list) {
   const std::size_t comma = list.rfind(',');
   const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);

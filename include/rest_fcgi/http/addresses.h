@@ -29,7 +29,7 @@ class Addresses {
 
  private:
   struct Network {
-    // The address in IPv6 form. An IPv4 address is stored as ::ffff:a.b.c.d.
+    // An IPv4 address is stored as ::ffff:a.b.c.d.
     std::array<unsigned char, 16> bytes;
     unsigned bits;
   };

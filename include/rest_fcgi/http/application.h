@@ -28,10 +28,10 @@ class Environ {
   /// Returns the names and values in the order of the calls of `set`, with repeated names.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> all() const;
 
-  /// Sets a variable. `get` returns the last value that was set for a name.
+  /// Sets a variable. If a name is set several times, `get` returns the last value.
   void set(std::string_view name, std::string_view value);
 
-  /// Sets a variable from a text `NAME=VALUE`. `equals` is the offset of the equals sign.
+  /// Sets a variable from `NAME=VALUE`. `equals` is the offset of the equals sign.
   void set(std::string_view variable, std::size_t equals);
 
   /// The body, or an Error for which the application has to return an error response. Errors: too_large, if
@@ -40,7 +40,6 @@ class Environ {
 
  private:
   struct Variable {
-    // The offsets and sizes of the name and the value in `text_`.
     std::uint32_t name, name_size, value, value_size;
   };
   WipedBytes text_;
@@ -125,8 +124,9 @@ class Feed {
     std::string reason;
   };
 
-  /// Appends texts to `parts`, about `most_bytes` bytes in total. If the feed has no text to send, it calls
-  /// `wake` later. An End ends the body, and the front end makes no further call.
+  /// Appends texts to `parts`, about `most_bytes` bytes in total. If the feed has no text to send, the feed
+  /// calls `wake` later. If the result is an End, the front end closes the stream, and does not call the feed
+  /// again.
   [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
                                                 const Wake& wake) = 0;
 
@@ -143,7 +143,7 @@ struct Response {
   /// no headers about the connection such as `Connection`, and Content-Length only for a Stream.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
-  /// Objects that the front end releases after the response was written or the write failed.
+  /// The front end releases these objects after it has written the response or has failed to write it.
   std::vector<std::shared_ptr<const void>> held{};
   /// The request's label in the metrics: a string literal, or empty.
   std::string_view metric_label{};
