@@ -27,7 +27,7 @@ bool make_folder(const std::string& path) {
   return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
 }
 
-/// Makes a folder, and its parent if the parent is missing. Returns false and sets errno on failure.
+/// Returns false and sets errno on failure.
 bool make_folder_with_parent(const std::string& path) {
   if (make_folder(path)) return true;
   const std::size_t slash = path.rfind('/');
@@ -39,7 +39,7 @@ Error unusable(std::string why) {
   return {ErrorKind::configuration, std::move(why)};
 }
 
-/// Returns the Error for an error number, and sets errno to that number.
+/// Also sets errno to `error`.
 Error failed(std::string_view what, int error) {
   Error failure{errno_kind(error), format("{}: {}", what, errno_text(error))};
   errno = error;

@@ -26,8 +26,7 @@ Error unavailable(std::string cause) {
   return {ErrorKind::unavailable, std::move(cause)};
 }
 
-/// The attributes with which a child process starts. The child has the socket as standard input and output,
-/// default signals and its own process group.
+/// The child has the socket as standard input and output, default signals and its own process group.
 class SpawnAttributes {
  public:
   explicit SpawnAttributes(int socket) {
@@ -69,7 +68,6 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-/// Returns whether the peer of the socket runs as root or as this process's user.
 bool is_peer_trusted(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;

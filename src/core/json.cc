@@ -41,7 +41,6 @@ bool all_plain(std::uint64_t bytes) {
   return ((bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & (each * 0x80)) == 0;
 }
 
-/// Returns the number of bytes at the start of the text that need no escape.
 std::size_t plain_length(std::string_view text) {
   std::size_t length = 0;
   for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {

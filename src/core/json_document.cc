@@ -27,8 +27,7 @@ constexpr std::size_t kKeptNodes = 4096;
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
-// Returns the offset of the first control character that stands inside a JSON string. simdjson does not
-// report this offset.
+// simdjson does not report the offset of a control character inside a string.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -39,7 +38,6 @@ std::size_t offset_of_control_character(std::string_view text) {
   return text.size();
 }
 
-/// Returns an upper limit for the number of values and keys.
 std::size_t most_values(std::string_view text) {
   constexpr std::string_view kBeforeValue = ",:[{";
   std::size_t count = 1;
@@ -99,7 +97,7 @@ class JsonDocument::Builder {
   Builder& operator=(const Builder&) = delete;
   ~Builder() = default;
 
-  /// Reads the whole text into the document. Errors: malformed. A failure leaves the document incomplete.
+  /// Errors: malformed. A failure leaves the document incomplete.
   Result<void> build(std::size_t size) {
     size_ = size;
     if (!add_root()) return *std::move(problem_);
@@ -127,8 +125,8 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Adds the value of a text that is only a string, a number, a boolean or null. simdjson does not return
-  /// such a value as an `ondemand::value`.
+  /// simdjson does not return an `ondemand::value` for a text that is only a string, a number, a boolean or
+  /// null.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
@@ -229,7 +227,7 @@ class JsonDocument::Builder {
     return append(*kind, token);
   }
 
-  /// Adds the node of a value or key. The node of an array or object comes before the nodes of its content.
+  /// The node of an array or object precedes the nodes of its content.
   bool append(JsonValue::Kind kind, std::string_view text) {
     if (document_.nodes_.size() >= limits_.max_values) {
       return fail(format("More than {} values and keys", limits_.max_values), last_);
@@ -253,7 +251,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Marks each key whose object has an equal key later. Returns the number of marked keys.
+  /// If an object has equal keys, marks all of them except the last. Returns the number of marked keys.
   std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
     if (count < 2) return 0;
     auto& nodes = document_.nodes_;
@@ -289,7 +287,6 @@ class JsonDocument::Builder {
     return last_;
   }
 
-  /// Returns the offset that simdjson has reached, or the end of the text if simdjson has no position.
   std::size_t here() {
     const char* at = nullptr;
     return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
@@ -310,7 +307,7 @@ class JsonDocument::Builder {
     }
   }
 
-  /// Sets the problem for an error of simdjson. `expected` is the message for a wrong character.
+  /// `expected` is the message for a wrong character.
   [[gnu::cold]] bool fail(simdjson::error_code code, std::size_t at,
                           std::string_view expected = "Expecting value") {
     if (code == simdjson::MEMALLOC) throw std::bad_alloc();

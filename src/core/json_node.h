@@ -9,8 +9,7 @@
 
 namespace rest_fcgi {
 
-/// A value or key of a document. The descendants of a value are the nodes after it and before the index
-/// `end`.
+/// A value or key of a document. The nodes after a value and before the index `end` are its descendants.
 struct JsonDocument::Node {
   const char* text = nullptr;  ///< The text of a string, key or number.
   std::uint32_t text_size = 0;

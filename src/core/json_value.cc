@@ -11,7 +11,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// Removes the digits at the start of the text. Returns false if there are no digits.
+/// Returns false if the text does not start with a digit.
 bool take_digits(std::string_view& text) {
   std::size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;

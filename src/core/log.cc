@@ -59,7 +59,6 @@ class Sink {
   }
 
  private:
-  /// Reports a failed write on standard error, at most once a second.
   void report_failure(int error) {
     const std::lock_guard lock(opening);
     const SteadyTime now = std::chrono::steady_clock::now();
@@ -70,7 +69,7 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  // The descriptor of the log file. The mutex `opening` guards `files_`, `path_` and `reported_`.
+  // The mutex `opening` guards the members below.
   int files_ = -1;
   std::string path_;
   SteadyTime reported_{};
@@ -87,7 +86,6 @@ Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
 Sink error_lines(-1);
 
-/// Returns the time in ISO 8601, UTC, with milliseconds.
 std::string now_in_utc() {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const auto day = std::chrono::floor<std::chrono::days>(now);
@@ -98,7 +96,7 @@ std::string now_in_utc() {
                 time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
-/// Returns the code point of a well-formed UTF-8 sequence.
+/// REQUIRES: the UTF-8 sequence is well-formed.
 char32_t code_point(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first;
@@ -113,7 +111,7 @@ bool is_deceptive(char32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/// Escapes characters that could make a log line look like another line. Uses the escapes of JSON.
+/// Escapes characters that could make a log line look like another line, as JSON does.
 std::string escaped(std::string_view message) {
   std::string out;
   out.reserve(message.size() + 32);

@@ -12,7 +12,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// Whether a character matches a bracket `[seq]`, and how long the bracket is in the pattern.
+/// `length` is the size of a bracket `[seq]` in the pattern.
 struct Bracket {
   bool matches = false;
   std::size_t length = 0;
@@ -43,8 +43,8 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Compares `c` with the first element of the pattern: `?`, `[...]` or a character. Returns the length of the
-/// element if it matches, and 0 if not.
+/// Compares `c` with the first element of the pattern: `?`, `[...]` or a character. Returns the element's
+/// length, or 0 if the element does not match.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
@@ -61,8 +61,8 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // After a mismatch, the last `*` matches one character more. An earlier `*` does not need to match more,
-  // because the pattern before the last `*` has already matched as early as possible.
+  // After a mismatch, the last `*` matches one more character. The earlier `*` stay unchanged, because the
+  // pattern before the last `*` has already matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
@@ -107,7 +107,7 @@ struct FreeMatchData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
-/// Returns match data that only this thread uses, because each match writes into the data.
+/// Each thread has its own match data, because each match writes into the data.
 pcre2_match_data* thread_match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));

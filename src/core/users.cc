@@ -17,8 +17,8 @@ constexpr std::size_t kLargestEntry = 1 << 20;
 // The kernel's limit for the number of groups of a user.
 constexpr int kMostGroups = 65536;
 
-/// Calls a lookup function such as getpwuid_r with a buffer that is large enough. Returns std::nullopt if the
-/// entry was not found.
+/// Calls a function such as getpwuid_r with a buffer that is large enough. Returns std::nullopt if the entry
+/// was not found.
 template <class Entry, class Ask, class Take>
 auto look_up(Ask ask, Take take) -> std::optional<decltype(take(Entry{}))> {
   Entry entry{};
@@ -64,8 +64,8 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // If `ids` is too small, getgrouplist(3) fails and `found` is the needed size. If memory is short,
-    // getgrouplist(3) fails with a smaller `found`, and the ids are wrong.
+    // If `ids` is too small, getgrouplist(3) fails and `found` is the needed size. If `found` is not larger
+    // than `ids`, memory was short and the ids are wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

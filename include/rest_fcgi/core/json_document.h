@@ -59,7 +59,7 @@ class JsonValue {
   /// bits.
   [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
 
-  /// Returns the value of a number. Returns std::nullopt for other kinds.
+  /// Returns the value of a number, or std::nullopt for other kinds.
   [[nodiscard]] std::optional<double> number() const noexcept;
 
   /// Returns the number of elements or members, or 0 for other kinds. Equal keys count once, as in Python.
@@ -165,7 +165,7 @@ class JsonDocument {
   Result<void> load(std::string_view text);
   Result<void> build(const JsonLimits& limits);
 
-  /// The values in the order of the text. A member has a node for its key and then a node for its value.
+  /// The values in the order of the text. The node of a member's key precedes the node of its value.
   std::vector<Node> nodes_;
   WipedBytes text_;     ///< `text_` is the JSON text, padded for simdjson.
   WipedBytes strings_;  ///< `strings_` has the values of the strings, with escapes resolved.
