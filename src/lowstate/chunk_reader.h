@@ -26,30 +26,30 @@ class ChunkReader {
 
   [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
 
-  /// Returns the value of a key. A null or empty value counts as absent.
+  /// A null or empty value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
-  /// Returns the value of a key. Null, empty values and strings of blanks count as absent.
+  /// Null, empty values and strings of blanks count as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonblank(std::string_view key) const noexcept;
 
-  /// Returns the value of a key. A null value counts as absent.
+  /// A null value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonnull(std::string_view key) const noexcept;
 
   /// Returns the value of a key that must be a string. An absent key gives an empty text.
   std::string_view text(std::string_view key);
 
-  /// Returns the boolean in a key. The value must be a boolean, a string such as `true`, 1, or 0. An absent
-  /// key gives false.
+  /// Returns the boolean value of a key. The value must be a boolean, a string such as `true`, 1, or 0. An
+  /// absent key gives false.
   bool flag(std::string_view key);
 
-  /// Returns the duration in a key, given in seconds. The value is a number or a string with a number.
+  /// Returns the duration that a key gives in seconds. The value is a number or a string with a number.
   std::optional<std::chrono::milliseconds> duration(std::string_view key);
 
   /// Returns the value of a key that must be an object. Forms may send the texts `{}` and `[]`, which count
   /// as absent.
   std::optional<JsonValue> object(std::string_view key);
 
-  /// Records an error of this chunk. If an earlier error is recorded, keeps the earlier error.
+  /// If an earlier error of this chunk is recorded, keeps the earlier error.
   [[gnu::cold]] void report(std::string_view sentence);
 
   /// Records the error `'KEY' must be ACCEPTED; found TYPE.`

@@ -34,9 +34,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments whose YAML is refused. By default, these are the texts `name=value` whose value has an
-/// alias. If `as_command_line` is true, these are all texts with an alias or a value that JSON cannot
-/// represent.
+/// Refuses texts `name=value` whose value has a YAML alias. If `as_command_line` is true, refuses all texts
+/// with an alias or with a value that JSON cannot represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
@@ -63,8 +62,7 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
   }
 }
 
-/// Reads the arguments of a function. An object with `"__kwarg__": true` has keyword arguments, as in Salt's
-/// messages.
+/// An object with `"__kwarg__": true` has keyword arguments, as in Salt's messages.
 void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, Members& kwargs) {
   if (!arg) return;
   const auto add = [&](JsonValue value) {
@@ -89,7 +87,7 @@ constexpr std::size_t kMaxFunctions = 100;
 /// The prefix of keyword arguments that minions add, such as `__pub_jid`. Callers cannot set these arguments.
 constexpr std::string_view kReservedPrefix = "__pub_";
 
-/// Checks and sets the keyword arguments. Of arguments with equal names, keeps the last value.
+/// If keyword arguments have equal names, keeps the last value.
 void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) {
   function.kwargs = merge_equal_keys(kwargs);
   for (const JsonMember& member : function.kwargs) {
@@ -155,8 +153,8 @@ void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
   }
 }
 
-/// The keys of a chunk that Salt's runner client and wheel client read themselves. All other keys are keyword
-/// arguments.
+/// The keys of a chunk that are no keyword arguments, because Salt's runner client and wheel client read
+/// them.
 constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",      "kwarg",
                                                     "eauth",  "username", "password", "token",
                                                     "user",   "key",      "timeout",  "full_return"};
@@ -165,8 +163,8 @@ bool is_own_key(std::string_view key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
 }
 
-/// Adds a keyword argument. Refuses a name with two leading underscores, because Salt itself sets such
-/// arguments, for example `__user__`.
+/// Refuses a name with two leading underscores, because Salt itself sets such arguments, for example
+/// `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
     reader.report(format("the key {} is refused; keys that begin with '__' are reserved for Salt.",

@@ -33,7 +33,6 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
-/// Splits a target of type `list` at commas, as Salt does.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
     if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
@@ -133,7 +132,7 @@ Result<Client> read_client(JsonValue chunk) {
   return Error{ErrorKind::invocation, "Invalid client specified: " + quoted_excerpt(value.python_str())};
 }
 
-/// Returns the text of a credential. A credential that is not a string gives an empty text.
+/// A credential that is not a string gives an empty text.
 std::string_view read_credential(ChunkReader& reader, std::string_view key) {
   const auto value = reader.find(key);
   if (!value) return {};
@@ -193,7 +192,6 @@ Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chun
   return {};
 }
 
-/// Refuses a request in which two chunks have the same `jid`.
 Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
   std::map<std::string_view, std::size_t> owners;
   for (const Chunk& chunk : chunks) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxValues = 100000;
 
-/// Returns whether Salt (`yamlify_arg`) uses the text without parsing YAML.
+/// Salt (`yamlify_arg`) uses these texts without parsing YAML.
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
@@ -30,14 +30,14 @@ bool stays_text(std::string_view text) {
          word.find_first_not_of("0123456789_") == std::string_view::npos;
 }
 
-/// Returns whether the text is a YAML list or map without brackets, which Salt keeps as a string.
+/// Salt keeps a YAML list or map without brackets as a string.
 bool is_block(std::string_view text) {
   return !text.starts_with('[') && !text.starts_with('{') &&
          yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
 }
 
-/// Returns whether YAML changed the text's meaning, for example by a comment after `#`. Salt keeps such a
-/// text as a string.
+/// If YAML would change the text's meaning, for example by a comment after `#`, Salt keeps the text as a
+/// string.
 bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
   if (value.kind == Kind::map) return !text.starts_with('{');
@@ -60,7 +60,7 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// Returns the YAML value of a text. REQUIRES: the text was checked when its chunk was read.
+/// REQUIRES: the text was checked when its chunk was read.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
@@ -76,7 +76,7 @@ void write_text(JsonWriter& writer, std::string_view text) {
   }
 }
 
-/// Returns the arguments as the JSON text `[[positional], {keyword}]`.
+/// Returns the JSON text `[[positional], {keyword}]`.
 std::string normalized(const Function& function, bool as_command_line) {
   std::string text;
   JsonWriter writer(text);
@@ -132,7 +132,7 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  // The `$` in Salt's pattern also matches before a final line feed. The value then ends before this line
+  // The `$` in Salt's pattern also matches before a final line feed. The value then ends before the line
   // feed.
   if (value.ends_with('\n')) value.remove_suffix(1);
   if (value.find('\n') != std::string_view::npos) return std::nullopt;

@@ -36,7 +36,6 @@ void check_keys(ChunkReader& reader) {
   }
 }
 
-/// Checks that Salt's rosters support this type of target.
 void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};
@@ -45,7 +44,6 @@ void check_target_type(ChunkReader& reader, TargetType type) {
                        quoted_excerpt(name_of(type))));
 }
 
-/// Checks that `fun` is one function with a name such as `test.ping`.
 void check_function(ChunkReader& reader, const LocalCall& call) {
   if (call.compound) return reader.report("'fun' is a list; the client ssh runs one function.");
   if (call.functions.empty()) return;
@@ -58,8 +56,7 @@ void check_function(ChunkReader& reader, const LocalCall& call) {
         format("'fun' must be a function's name such as test.ping; found {}.", quoted_excerpt(name)));
 }
 
-/// Reads `roster` and `roster_file`. `roster_file` is the name of a file in a folder of the master's setting
-/// `rosters`.
+/// `roster_file` is the name of a file in a folder of the master's setting `rosters`.
 void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster = reader.text("roster");
   if (!call.roster.empty() && call.roster != "flat") {

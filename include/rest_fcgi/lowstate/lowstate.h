@@ -105,8 +105,8 @@ struct LocalCall {
   std::string_view roster_file;
 };
 
-/// A call of Salt's RunnerClient or WheelClient. Each unknown key of the chunk is a keyword argument. Such a
-/// keyword argument replaces the member of `kwarg` that has the same name.
+/// A call of Salt's RunnerClient or WheelClient. Each unknown key of the chunk is a keyword argument, and
+/// replaces an argument with the same name in `kwarg`.
 struct MasterCall {
   Function function;
   std::optional<std::chrono::milliseconds> timeout;
