@@ -28,7 +28,7 @@ void Acceptor::start() {
   wait();
 }
 
-/// Starts an asynchronous wait for a connection. REQUIRES: the caller holds `mutex_`.
+/// REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {

@@ -116,7 +116,7 @@ UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Removes the file of an unused unix socket. Fails if the socket is used or the file is no socket.
+/// Fails if a process uses the socket or the file is no socket.
 Result<void> clear_path(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {

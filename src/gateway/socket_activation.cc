@@ -26,7 +26,7 @@ Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns LISTEN_FDS. Returns 0 if LISTEN_PID is the id of another process.
+/// Returns 0 if LISTEN_PID is the id of another process.
 Result<int> descriptor_count() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");

@@ -21,7 +21,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Loads the certificate, key and chain of one port. An error names the module, the option and the file.
+/// An error names the module, the option and the file.
 struct Files {
   const HttpOptions& options;
 

@@ -173,7 +173,7 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
   }
 }
 
-/// Reads a request. Returns a Refusal if the request must be refused. Throws if the connection ended.
+/// Returns a Refusal if the request must be refused. Throws if the connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
@@ -213,7 +213,7 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   co_return error;
 }
 
-/// Calls the application and sends its reply. Returns whether the connection may have another request.
+/// Returns whether the connection may have another request.
 Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   auto call =
       port_->options.is_monitoring ? shared_.pool.try_begin_monitoring_call() : shared_.pool.try_begin_call();

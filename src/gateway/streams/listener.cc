@@ -23,7 +23,7 @@ constexpr std::size_t kTurn = 64u << 10;
 
 constexpr std::size_t kMaxMessage = 64u << 10;
 
-/// The largest capacity in bytes that the buffer for messages keeps between two messages.
+/// Between two messages, the buffer for messages keeps at most this capacity in bytes.
 constexpr std::size_t kKeptCapacity = 4096;
 
 websocket::close_reason close_reason(const http::Feed::End& why) {

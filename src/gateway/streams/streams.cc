@@ -25,7 +25,6 @@ namespace {
 /// If a pass over all feeds takes at most this time, the next pass may follow immediately.
 constexpr std::chrono::microseconds kQuick{200};
 
-/// The longest pause between two passes over all feeds.
 constexpr std::chrono::milliseconds kMostRest{10};
 
 }  // namespace
