@@ -28,7 +28,7 @@ std::string_view cookie_of(std::string_view header) {
 
 constexpr std::string_view kBehindScheme = "://";
 
-/// Returns the host and port of an origin. Returns an empty text for a malformed origin.
+/// Returns an empty text for a malformed origin.
 std::string_view host_of(std::string_view origin) {
   const std::size_t scheme = origin.find(kBehindScheme);
   if (scheme == 0 || scheme == std::string_view::npos) return {};

@@ -35,7 +35,8 @@ class Acl {
 
 struct PresentedToken {
   SecretView token;  ///< `token` is the token. Empty if the request has no token.
-  /// `is_cookie` means that the token is from a cookie. Browsers also send it for pages of other origins.
+  /// `is_cookie` means that the token is from a cookie. Browsers also send a cookie for pages of other
+  /// origins.
   bool is_cookie = false;
 };
 

@@ -45,7 +45,7 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// Checks that all chunks name a known client. The error has the text of rest_tornado.
+/// The error for an unknown client has the text of rest_tornado.
 Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled) {
   std::size_t index = 0;
   const auto check = [&](JsonValue chunk) -> Result<void> {

@@ -97,7 +97,7 @@ Result<std::vector<std::string>> tags_of(const RequestContext& context) {
   return tags;
 }
 
-/// Opens the event stream of a session. If `after` is not empty, the stream begins after this event.
+/// If `after` is not empty, the stream begins after the event with this id.
 Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, const Session& session,
                                              FeedFormat form, std::string_view after) {
   const App& app = context.app;
@@ -191,7 +191,7 @@ bool is_digest_length(std::size_t digits) {
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 
-/// Checks a request for rest_tornado's WebSocket. Returns the session of the token at the end of the path.
+/// Returns the session of the token at the end of the path of rest_tornado's WebSocket.
 std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!is_carried(context, "rest_fcgi.websocket")) return needs_http(context);
   const std::string token = context.below.empty() ? std::string() : context.below.front();

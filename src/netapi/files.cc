@@ -32,7 +32,6 @@ namespace {
 using http::Response;
 using http::Status;
 
-// The number of bytes of a file that are in memory at a time.
 constexpr std::size_t kPartSize = std::size_t{64} << 10;
 
 class FileStream final : public http::Stream {

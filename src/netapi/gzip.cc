@@ -13,7 +13,6 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::size_t kMinSize = 1024;
-// The number of bytes that zlib writes at a time.
 constexpr std::size_t kPackedPart = 16384;
 constexpr int kGzipFormat = 16;  // These window bits make zlib write the gzip format.
 constexpr int kLevel = 1;        // Level 1 is the fastest level of zlib.

@@ -52,7 +52,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   writer.end_object();
 }
 
-/// Returns the text in UTF-8. Reads a text that is not UTF-8 as Latin-1, as WSGI does (PEP 3333).
+/// Reads a text that is not UTF-8 as Latin-1, as WSGI does (PEP 3333).
 std::string in_utf8(std::string text) {
   if (is_utf8(text)) return text;
   std::string out;

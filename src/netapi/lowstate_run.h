@@ -33,7 +33,7 @@ class BorrowedDocument {
   static JsonDocument& document();
 };
 
-/// Returns the result of `call`. If `call` throws, returns an Error for the exception.
+/// If `call` throws, returns an Error for the exception.
 template <class Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {

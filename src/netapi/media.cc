@@ -28,7 +28,6 @@ constexpr std::array kNames{Name{"application/json", Media::json},
 constexpr std::string_view kRead =
     "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
 
-/// Removes and returns the text before the next `separator` that is outside of quotes.
 std::string_view take_unquoted(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;

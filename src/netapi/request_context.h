@@ -101,7 +101,7 @@ struct App {
   Acl acl;
   http::Addresses authorized;
   Origins origins;
-  std::vector<std::string> root;  ///< The path parts of the option `root_prefix`.
+  std::vector<std::string> root;  ///< The parts of `root_prefix`.
   std::unique_ptr<RequestCounters> counters;
 };
 
