@@ -132,7 +132,6 @@ class FileEauth {
   /// text in each call, because a further change may not change the file's time.
   [[nodiscard]] std::string stamp() const;
 
-  /// Logs why the file cannot be read. Returns the error for the client.
   [[nodiscard]] Error unreadable(const Error& error) const {
     log::error(format("external_auth: file: {} {}; all logins with this file fail", path_, error.message));
     return {error.kind == ErrorKind::unavailable ? error.kind : ErrorKind::internal,

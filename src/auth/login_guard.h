@@ -114,8 +114,8 @@ class LoginGuard {
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;
-  std::atomic<std::size_t> kept_ = 0;  // The number of threads that logins occupy.
-  // The number of threads that delay an answer.
+  std::atomic<std::size_t> kept_ = 0;  // `kept_` is the number of threads that logins occupy.
+  // `delayed_` is the number of threads that wait before they answer a failed login.
   std::atomic<std::size_t> delayed_ = 0;
   // The number of failures that could not be written to the store.
   std::atomic<unsigned> uncounted_ = 0;

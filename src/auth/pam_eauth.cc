@@ -64,8 +64,8 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
   return {};
 }
 
-/// Sends a frame to the helper rest_fcgi_pam and waits for the answer. After an error, the helper must not be
-/// used again. Errors: not_found, if the helper ended before it read the whole frame; timeout; internal.
+/// After an error, the helper must not be used again. Errors: not_found, if the helper ended before it read
+/// the whole frame; timeout; internal.
 Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
   const auto receive = [&](std::size_t size) -> Result<std::string> {
     std::string bytes(size, '\0');

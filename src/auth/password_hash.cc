@@ -107,7 +107,6 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
   return md5crypt_text(digest);
 }
 
-/// Checks a password against a stored `$apr1$SALT$DIGEST`. `salt_and_digest` is the text after `$apr1$`.
 bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
   const std::size_t dollar = salt_and_digest.find('$');
   if (dollar == std::string_view::npos) return false;

@@ -110,8 +110,7 @@ class LoginPattern {
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // Drops the last character of `start_`, because a repetition such as `*` can follow and make this
-    // character optional.
+    // Drops the last character, because a following `*`, for example, can make this character optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
 
