@@ -220,8 +220,7 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
 /// so that the login refuses a password that is too long, with its own message.
 constexpr std::size_t kLongestLine = 4096;
 
-/// Turns off the echo of the terminal, and turns it on in the destructor. Ignores Ctrl-C in this time,
-/// because Ctrl-C would leave the echo off.
+/// Turns off the echo of the terminal. Also ignores Ctrl-C, because Ctrl-C would leave the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {

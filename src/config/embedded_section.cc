@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
 constexpr std::size_t kLongestId = 255;
 
-/// Returns whether `id` can be a minion id. A minion id is safe in a path, a target and a log line.
+/// A minion id is safe in a path, a target and a log line.
 bool is_minion_id(std::string_view id) {
   if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
   return std::none_of(id.begin(), id.end(), [](char c) {

@@ -319,7 +319,6 @@ void read_streams(Reader& section, Settings& settings) {
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
-/// Reads the address of the metrics port: `HOST:PORT` or `unix:PATH`.
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   static constexpr std::string_view kUnix = "unix:";
   const std::size_t colon = node.text.rfind(':');

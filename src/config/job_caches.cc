@@ -23,8 +23,8 @@ constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// For `local_cache`, Salt's default, returns this program's default. Returns an empty text for an unknown
-/// name.
+/// For `local_cache`, Salt's default, returns this program's default cache. Returns an empty text for an
+/// unknown name.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
