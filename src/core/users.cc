@@ -17,8 +17,7 @@ constexpr std::size_t kLargestEntry = 1 << 20;
 // The kernel's limit for the number of groups of a user.
 constexpr int kMostGroups = 65536;
 
-/// Calls a function such as getpwuid_r with a buffer that is large enough. Returns std::nullopt if the entry
-/// was not found.
+/// Calls a function such as getpwuid_r with a buffer that is large enough.
 template <class Entry, class Ask, class Take>
 auto look_up(Ask ask, Take take) -> std::optional<decltype(take(Entry{}))> {
   Entry entry{};
