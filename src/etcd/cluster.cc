@@ -151,8 +151,7 @@ Tried<std::string> Cluster::find_prefix(std::size_t member, Deadline deadline) {
   if (std::string known = members_.prefix(member); !known.empty()) return known;
   Tried<Probed> probed = probe(*transport_, members_.url(member), deadline);
   if (Failure* failure = std::get_if<Failure>(&probed)) {
-    // The prefix of the member's URL (such as `/v3`) is not known, so the caller's request was not sent. It
-    // is therefore known that etcd did not execute the request.
+    // The caller's request is sent only after a successful probe, so etcd surely did not execute it.
     failure->is_outcome_known = true;
     return std::move(*failure);
   }
@@ -219,8 +218,7 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     }
     failure = malformed_reply(url, "found no token");
   }
-  // Without a token from the login, the caller's request was not sent. It is therefore known that etcd did
-  // not execute the request.
+  // The caller's request is sent only after a successful login, so etcd surely did not execute it.
   failure.is_outcome_known = true;
   return failure;
 }

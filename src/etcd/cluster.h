@@ -84,10 +84,9 @@ class Cluster {
   const std::unique_ptr<Transport> transport_;
   Members members_;
 
-  std::mutex mutex_;
-  Token token_;  // `token_` is the token that all calls share. `mutex_` guards it.
-  // `login_` is the result of a login that a thread is making. `mutex_` guards it. If no login runs, the
-  // future is not valid.
+  std::mutex mutex_;  // Guards `token_` and `login_`.
+  Token token_;
+  // If no thread is logging in, `login_` is not valid.
   std::shared_future<Tried<Token>> login_;
 };
 

@@ -46,8 +46,7 @@ Error malformed_endpoint(std::string_view url) {
                  has_user ? ", and without name and password; use etcd.username and etcd.password" : "")};
 }
 
-/// If an attempt fails less than this time before the deadline, the deadline counts as the cause of the
-/// failure.
+/// If an attempt fails within this time before the deadline, the deadline counts as the cause.
 constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
@@ -181,11 +180,10 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // If the deadline ended this attempt, keeps the member's earlier error, which says more about the member.
+    // If the deadline ended this attempt, keeps the earlier error, because it says more about the member.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
-    // Adds a random time to the pause. Otherwise all callers that failed at the same time would try again at
-    // the same time.
+    // The pause has a random part, so that callers that failed together do not try again together.
     const unsigned shortest = count < 2 ? 100U << count : 400U;
     const SteadyTime next =
         now() + std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));

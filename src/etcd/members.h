@@ -50,9 +50,9 @@ class Members {
   [[nodiscard]] std::string prefix(std::size_t member) const;
   void set_prefix(std::size_t member, std::string prefix);
 
-  /// Records the cluster ID that a member reported. 0 means that the member reported no ID. Returns whether
-  /// the cluster was replaced by a new cluster, which makes all tokens invalid. Errors: configuration, if
-  /// another member reported a different ID.
+  /// Records the cluster ID in a member's reply, or nothing if `cluster_id` is 0. Returns true if the same
+  /// member reported a different ID before: a new cluster has replaced the old cluster, and all tokens are
+  /// invalid. Errors: configuration, if the IDs of two members differ.
   [[nodiscard]] Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
 
  private:
@@ -60,14 +60,13 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    // The ID of the member's cluster, or 0 if unknown. `note_failure` keeps this ID, so that `set_cluster`
-    // can detect a replaced cluster.
+    // 0 means unknown. `note_failure` keeps the ID, so that `set_cluster` can detect a replaced cluster.
     std::uint64_t cluster_id = 0;
   };
 
-  mutable std::mutex mutex_;
-  std::vector<Member> members_;  // `mutex_` guards all fields of `members_` except `url`.
-  std::size_t current_ = 0;      // `choose` prefers the member at `current_`, which `mutex_` guards.
+  mutable std::mutex mutex_;  // Guards `current_` and all fields of `members_` except `url`.
+  std::vector<Member> members_;
+  std::size_t current_ = 0;
 };
 
 /// The effect of a request on data.

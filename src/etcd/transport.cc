@@ -19,7 +19,7 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections that the Transport keeps.
+constexpr std::size_t kMostIdleHandles = 16;
 
 std::string server_of(const std::string& url) {
   const std::size_t authority = url.find("://");
@@ -100,7 +100,7 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  /// Returns the error for `code`. REQUIRES: `code` is not CURLE_OK.
+  /// REQUIRES: `code` is not CURLE_OK.
   [[nodiscard]] Error error(CURLcode code) const {
     long sent = 0;
     curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
@@ -295,7 +295,7 @@ Result<HttpReply> Transport::exchange(const HttpRequest& request, Deadline deadl
     curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &reply.status);
   }
   lock.lock();
-  if (idle_.size() < kMostIdle) idle_.push_back(std::move(handle));
+  if (idle_.size() < kMostIdleHandles) idle_.push_back(std::move(handle));
   return reply;
 }
 

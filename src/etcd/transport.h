@@ -73,8 +73,8 @@ class Transport {
   explicit Transport(Options options) : options_(std::move(options)) {}
 
   const Options options_;
-  std::mutex mutex_;
-  std::vector<CurlEasy> idle_;  // The handles that no exchange uses, guarded by `mutex_`.
+  std::mutex mutex_;            // Guards `idle_`.
+  std::vector<CurlEasy> idle_;  // The handles that no call of `exchange` uses.
 };
 
 /// An HTTP reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not
@@ -87,8 +87,8 @@ class HttpStream {
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
 
-  /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
-  /// `Transport::exchange`; timeout, if the server has ended the reply.
+  /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: timeout, if the server
+  /// has ended the reply after the last byte; the errors of `Transport::exchange`.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.
@@ -99,7 +99,7 @@ class HttpStream {
     void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
   };
 
-  /// Sends and receives as much as possible without blocking. Errors: those of `read`.
+  /// Sends and receives without blocking. Errors: those of `read`.
   [[nodiscard]] Result<void> advance();
 
   const std::string url_;
@@ -108,8 +108,7 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error>
-      ended_;  // The error that ended the transfer. `read` returns it after the last received byte.
+  std::optional<Error> ended_;  // The error that ended the transfer.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -16,7 +16,7 @@ namespace {
 /// A reason why etcd cancels a watch. The client recognizes the reason by its text, because etcd uses one
 /// gRPC code for several reasons.
 struct Reason {
-  // The reason applies if the field `cancel_reason` of etcd's reply contains this text.
+  // A part of the field `cancel_reason` in etcd's reply.
   std::string_view text;
   ErrorKind kind;
   RetryAction action;
@@ -83,8 +83,8 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Requests progress notifications, which increase `next_revision_` while no events come. Otherwise
-           // etcd could compact the next revision of a watch without events.
+           // With progress notifications, `next_revision_` grows even while no events come. Otherwise etcd
+           // could compact the next revision.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
@@ -129,8 +129,7 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // A reply without events is a progress notification. It says that all events up to its revision have
-  // arrived.
+  // A reply without events is a progress notification: all events up to its revision have arrived.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

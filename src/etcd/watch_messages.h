@@ -33,8 +33,8 @@ class LineReader {
  private:
   const std::size_t most_;
   std::string buffer_;
-  std::size_t begin_ = 0;    // `begin_` is the position at which the next line starts.
-  std::size_t scanned_ = 0;  // `next` looks for a newline from the position `scanned_` on.
+  std::size_t begin_ = 0;
+  std::size_t scanned_ = 0;  // The bytes from `begin_` to `scanned_` contain no newline.
 };
 
 /// Returns the body of the request that creates a watch. If `fragment` is true, etcd may split a large reply
@@ -81,9 +81,9 @@ class WatchBacklog {
  private:
   void close_last();
 
-  std::deque<std::vector<WatchEvent>> revisions_;  // `revisions_` has the events, one item for each revision.
-  bool is_last_open_ = false;                      // `is_last_open_` says that the last item may be partial.
-  std::int64_t next_revision_;                     // Events may still arrive from `next_revision_` on.
+  std::deque<std::vector<WatchEvent>> revisions_;
+  bool is_last_open_ = false;  // Whether more events of the last revision may arrive.
+  std::int64_t next_revision_;
 };
 
 }  // namespace rest_fcgi::etcd

@@ -21,12 +21,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// If a connection breaks earlier than this time after its start, this is an early break. Several early
-/// breaks in a row delay the next connection.
+/// If a connection ends within this time after its start, the pause before the next connection grows.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before a watch connects again. `breaks` is the number of early breaks in a row. The
-/// pause grows with this number.
+/// Returns the pause before the next connection. `breaks` is the number of early breaks in a row.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
@@ -56,8 +54,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A working member confirms a new watch without delay. A missing confirmation is therefore a failure of
-      // the member.
+      // A working member confirms a new watch without delay.
       if (!has_answered_) {
         return Failure{
             {ErrorKind::unavailable, format("etcd: {}: the watch got no answer in time", stream_.url)},
@@ -71,8 +68,8 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// The failure `end` has ended a stream. Reads the bytes after the stream's last newline, which may be an
-  /// error message. If the bytes are not a complete message, returns `end`.
+  /// Reads the bytes after the stream's last newline, which may be an error message. If these bytes are not a
+  /// complete message, returns `end`, the failure that ended the stream.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
@@ -102,8 +99,8 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // The deadline of one call may be too short for an answer. Several calls therefore share one time limit
-    // of `try_timeout`.
+    // One call may be too short to get the member's status, so several calls share the time limit
+    // `try_timeout`.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -123,8 +120,8 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // `heard_at_` is the time of the last answer of the member.
-  milliseconds asked_{0};  // `asked_` is the total wait for answers to status requests since `heard_at_`.
+  SteadyTime heard_at_;
+  milliseconds asked_{0};  // The time that status requests have taken since `heard_at_`.
 };
 
 /// A watch that opens a new connection when its connection breaks.
@@ -195,7 +192,7 @@ class Watcher::Stream {
     return std::nullopt;
   }
 
-  /// Closes the connection after a failure. Returns an error if a new connection would also fail.
+  /// Closes the failed connection. Returns an error if a new connection would also fail.
   [[nodiscard]] Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
     const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
@@ -223,11 +220,11 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // `early_breaks_` counts the early breaks in a row.
-  bool is_token_refused_ = false;  // `is_token_refused_` says whether etcd refused the last token.
+  unsigned early_breaks_ = 0;
+  bool is_token_refused_ = false;
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
-  std::optional<Error> last_error_;  // The error that ended the last connection.
+  std::optional<Error> last_error_;
   std::optional<Error> final_error_;
 };
 
