@@ -11,7 +11,7 @@
 namespace rest_fcgi::store {
 namespace {
 
-// If another process holds the database's lock, a call waits at most this time in milliseconds.
+// The longest wait for the database lock of another process.
 constexpr int kBusyTimeoutMs = 5000;
 
 struct Reset {

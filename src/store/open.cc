@@ -73,8 +73,7 @@ Error unusable(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-/// Returns whether the database has tables. Errors: configuration, if the database belongs to another
-/// application or version.
+/// Errors: configuration, if the database belongs to another application or version.
 Result<bool> has_tables(Connection& connection) {
   std::int64_t tables = 0;
   std::int64_t application = 0;
@@ -103,7 +102,7 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-/// Creates the tables in an empty database. Several processes may call this function at the same time.
+/// Several processes may call this function at the same time.
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
@@ -116,8 +115,7 @@ Result<void> create_tables(Connection& connection) {
   return made ? made : unusable(made.error().message);
 }
 
-/// Creates the database file and its folder if they do not exist. Only the user of this process can read the
-/// new file and folder.
+/// Only the user of this process can read a new file or folder.
 Result<void> make_file(const std::string& path) {
   const std::string folder_path = path.substr(0, path.rfind('/'));
   const Result<UniqueFd> folder = open_private_folder(folder_path);
@@ -133,16 +131,14 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-/// Returns whether the file exists. If this process may not search the file's folder, returns true, because
-/// the file may exist.
+/// Returns true also if this process may not search the file's folder.
 bool may_exist(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;
   return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
 }
 
-/// Switches the database to WAL mode. Tries again for some seconds, because the switch fails while another
-/// process also switches.
+/// Tries again for some seconds, because the switch fails while another process also switches.
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {

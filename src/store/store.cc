@@ -14,8 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// If the write-ahead log has at least this number of pages, `checkpoint` makes SQLite reuse the file of the
-// log from its beginning.
+// The number of pages from which on `checkpoint` makes SQLite reuse the file of the write-ahead log.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -71,8 +70,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  // Whether a durable write has run. All durable writes run the same statement, so one of them is enough for
-  // a commit.
+  // All durable writes of a commit need only one run of their statement.
   bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -101,8 +99,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // A write that succeeds without changing a row does not show that the database can be written. The outcome
-  // of such a write is therefore not noted.
+  // A successful write that changes no row does not show that the database can be written.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
   if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }
@@ -147,12 +144,10 @@ Result<std::int64_t> Store::used_bytes() {
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Only the error `unavailable` comes from the database. Other errors come from the caller's function and do
-  // not show that the database cannot be written.
+  // Only the error `unavailable` comes from the database. Other errors come from the caller's function.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // After a failed write, writes do not wait for the lock of another process, so that their callers get the
-  // error at once. After a successful write, they wait again.
+  // While the database fails, callers get the error at once and do not wait for the lock of another process.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -204,8 +199,7 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // SQLite can reuse the log from its beginning only if this process does not commit at this time. The lock
-  // stops commits for a moment.
+  // SQLite can reuse the log only while this process does not commit.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
@@ -217,7 +211,7 @@ void Store::reopen_if_moved() {
   } else {
     const std::lock_guard lock(write_mutex_);
     // Without `query_only`, the open connections would write to the removed file, and these writes would be
-    // lost. With `query_only`, the writes fail.
+    // lost.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

@@ -88,9 +88,8 @@ class Store {
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write that a thread wants to commit. While another thread commits, the write waits in a queue. When
-  /// that commit has ended, the thread of the first write in the queue commits all writes of the queue in one
-  /// transaction.
+  /// One thread commits all waiting writes in one transaction. While it commits, new writes wait in a queue.
+  /// Afterwards, the thread of the first waiting write commits the queue.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
@@ -113,8 +112,8 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits `writes` and measures the duration. If one of the writes is `durable`, the commit uses
-  /// synchronous=FULL, which also puts all earlier commits on the disk.
+  /// If one write is `durable`, the commit uses synchronous=FULL, which also puts all earlier commits on the
+  /// disk.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
@@ -124,31 +123,29 @@ class Store {
   void checkpoint();
 
   const std::string path_;
-  std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;  // `writer_` makes writes without fsync. `write_mutex_` guards it.
-  // `syncer_` makes writes with synchronous=FULL. `write_mutex_` guards it.
+  std::mutex write_mutex_;              // Guards `writer_`, `syncer_` and `commit_observer_`.
+  std::unique_ptr<Connection> writer_;  // Commits without fsync.
+  // Commits with synchronous=FULL.
   std::unique_ptr<Connection> syncer_;
-  CommitObserver commit_observer_;          // `commit_observer_` may be null. `write_mutex_` guards it.
-  std::unique_ptr<Connection> maintainer_;  // `maintainer_` makes checkpoints.
+  CommitObserver commit_observer_;
+  std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
 
-  std::mutex queue_mutex_;
-  // `queue_mutex_` guards `queue_` and `has_leader_`.
+  std::mutex queue_mutex_;  // Guards `queue_` and `has_leader_`.
   std::vector<Write*> queue_;
   bool has_leader_ = false;
 
-  std::mutex readers_mutex_;
-  // The connections that no reader uses, guarded by `readers_mutex_`.
+  std::mutex readers_mutex_;  // Guards `idle_readers_` and `generation_`.
   std::vector<std::unique_ptr<Connection>> idle_readers_;
-  // The number of times that the database file was opened, guarded by `readers_mutex_`.
+  // The number of times that the database file was opened.
   std::uint64_t generation_ = 0;
 
-  std::mutex tasks_mutex_;  // The store holds `tasks_mutex_` while a task runs.
-  std::list<Task> tasks_;   // `tasks_mutex_` guards the registered `tasks_`.
-  std::mutex stop_mutex_;
+  std::mutex tasks_mutex_;  // Guards `tasks_`, also while a task runs.
+  std::list<Task> tasks_;
+  std::mutex stop_mutex_;  // Guards `is_stopping_`.
   std::condition_variable stop_;
-  bool is_stopping_ = false;  // `is_stopping_` says whether `thread_` has to end. `stop_mutex_` guards it.
-  Thread thread_;             // The destructor of `thread_` runs first and waits for the thread.
+  bool is_stopping_ = false;
+  Thread thread_;  // The last member, because the thread uses the other members.
 };
 
 }  // namespace rest_fcgi::store
