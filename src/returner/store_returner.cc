@@ -16,11 +16,11 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-// The largest number of jobs that one transaction deletes from a database on disk.
+// The largest number of old jobs that one transaction deletes.
 constexpr std::int64_t kSlice = 500;
-// The largest number of jobs that one transaction deletes from a database in memory.
+// The same limit for a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
-// The size of a database in memory is checked after each `max_bytes / kChecks` bytes of new jobs.
+// The size of a database in memory is checked once for each `max_bytes / kChecks` bytes of new jobs.
 constexpr std::size_t kChecks = 8;
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
@@ -104,8 +104,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // Replaces an existing row. A row exists if `prep_jid` reserved the jid or the caller saves the job
-    // again.
+    // A row exists if `prep_jid` reserved the jid or the caller saves the job again.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();
@@ -188,7 +187,7 @@ class StoreReturner final : public Returner {
   Result<void> flush() override { return store_->sync(); }
 
  private:
-  /// Stores a return through `to`, which is the store, or a connection inside a transaction.
+  /// `to` is the store, or a connection inside a transaction.
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
     const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);
@@ -206,8 +205,7 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Counts the bytes of new jobs. A database in memory can exceed its limit within a second, so its size is
-  /// checked often.
+  /// A database in memory can exceed its limit within a second, so its size is checked often.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -237,9 +235,9 @@ class StoreReturner final : public Returner {
   const std::chrono::seconds keep_jobs_;
   const std::size_t max_bytes_;
   const Clock& clock_;
-  std::atomic<std::size_t> unchecked_bytes_ = 0;  // The size in bytes of new jobs since the last check.
+  std::atomic<std::size_t> unchecked_bytes_ = 0;
   std::atomic<bool> has_dropped_ = false;
-  // The destructor of `cleaning_` runs first and waits for the task, which uses the other members.
+  // The last member, because the task uses the other members.
   Store::Registration cleaning_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kJidDigits = 20;
 constexpr JidKey kCentury = 1'000'000'000'000'000'000;
 constexpr JidKey kOurCentury = 20;
-// The first and the last century of the jids that `key_of` accepts.
+// Jids of other centuries do not fit into a key.
 constexpr JidKey kFirstCentury = 11;
 constexpr JidKey kLastCentury = 28;
 constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;
@@ -50,7 +50,7 @@ JidKey nearest_key(std::string_view jid) noexcept {
 }
 
 std::string jid_of(JidKey key) {
-  // Subtracts unsigned numbers, because the difference of two keys may be too large for a signed number.
+  // The difference of two keys may be too large for a signed number.
   const std::uint64_t from_first = static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(kLeast);
   constexpr auto kSize = static_cast<std::uint64_t>(kCentury);
   return format("{:02}{:018}", from_first / kSize + kFirstCentury, from_first % kSize);

@@ -15,19 +15,19 @@
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kMostSends = 8;  // The largest number of simultaneous transactions.
+constexpr std::size_t kMostSends = 8;
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-// The largest number of attempts to change a load that other processes also change.
+// The limit matters if other processes change the same load at the same time.
 constexpr int kMostTries = 8;
 
 /// The write of one job's load, or of one minion's return, into etcd.
 struct Item {
-  std::string what;              ///< `what` names the load or the return in the log.
-  EtcdWrite write;               ///< `write` has the puts of the load, or of the fields of the return.
-  std::optional<EtcdPair> last;  ///< `last` puts the minion's last jid. Absent for a load.
+  std::string what;
+  EtcdWrite write;
+  std::optional<EtcdPair> last;  ///< The minion's last jid. Absent for a load.
 
-  /// Returns the key of the first put. The key identifies the load or return.
+  /// The key of the first put identifies the load or return.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -39,8 +39,7 @@ struct Item {
 
 class Batch {
  public:
-  /// Adds an item to the batch. Returns false if the batch is full. An empty batch accepts an item of any
-  /// size.
+  /// Returns false if the batch is full. An empty batch accepts an item of any size.
   bool add(Item& item) {
     const std::size_t puts = puts_ + item.puts();
     const std::size_t bytes = bytes_ + item.bytes();
@@ -84,8 +83,8 @@ class Batch {
 
 class Group {
  public:
-  /// Adds an item to the group. Returns false if the group already has an item with the same `place`. The
-  /// batches of a group are written at the same time, so their order is not known.
+  /// Returns false if the group already has an item with this key, because the batches of a group are written
+  /// at the same time and in any order.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -104,8 +103,8 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    // `recent_` is a cache. Trims it before `look_up_jobs`, because a later trim could remove facts that this
-    // delivery needs.
+    // Trims the cache before `look_up_jobs`, because a later trim could remove facts that this delivery
+    // needs.
     recent_.trim();
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
@@ -125,8 +124,8 @@ class Delivery {
   }
 
  private:
-  /// A return is written with the function and the arguments of its job. Reads them from the job's load in
-  /// etcd, for each return in `rows`. Skips jobs whose load is in `rows` or whose facts are in `recent_`.
+  /// A return in etcd contains the function and the arguments of its job. Reads both from the job's load,
+  /// unless `rows` has the load or `recent_` has the facts.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -228,8 +227,7 @@ class Delivery {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // etcd refused the batch because of at least one item. Sends each item alone, so that etcd accepts the
-    // good items.
+    // etcd refused at least one item. Sends each item alone, so that etcd accepts the others.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);

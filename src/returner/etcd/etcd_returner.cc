@@ -155,7 +155,7 @@ class EtcdReturner : public Returner {
   const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
   const std::unique_ptr<EtcdStore> reading_;
-  std::unique_ptr<Outbox> outbox_;  // The outbox uses `writing_`.
+  std::unique_ptr<Outbox> outbox_;
 };
 
 Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const {
@@ -191,7 +191,6 @@ Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const Etcd
   if (loads->front()) return std::move(loads->front());
   const std::string folder = layout.job(jid);
   std::vector<std::string> minions;
-  // The fields `fun` and `fun_args` of the first minion's return.
   std::map<std::string, std::string, std::less<>> first;
   std::string first_minion;
   const Result<void> read = store.visit(folder, [&](const std::string& key, const std::string& value) {

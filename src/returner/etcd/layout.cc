@@ -33,8 +33,7 @@ void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// Returns the size in bytes of the length field of a msgpack `str` or `bin`. `first` is the first byte of
-/// the `str` or `bin`.
+/// Returns the size in bytes of the length field of a msgpack `str` or `bin` with the first byte `first`.
 std::optional<std::size_t> length_bytes(unsigned char first) {
   switch (first) {
     case 0xd9:
@@ -55,7 +54,7 @@ constexpr std::string_view kMinions = "Minions";
 
 bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  // Tries again after `Json::string` has replaced malformed UTF-8 by U+FFFD.
+  // Tries again, because `Json::string` replaces malformed UTF-8 by U+FFFD.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

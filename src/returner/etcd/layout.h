@@ -41,7 +41,7 @@ class EtcdLayout {
   [[nodiscard]] std::string minion(std::string_view id) const { return minions().append(id); }
   [[nodiscard]] std::string claim(std::string_view jid) const;
 
-  /// Returns the text as a msgpack `str`, or unchanged, as the options select.
+  /// Returns the text as a msgpack `str` if the options say so, otherwise unchanged.
   [[nodiscard]] std::string encoded(std::string_view text) const;
 
  private:
@@ -49,8 +49,8 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// Each field of a return has a key of its own: `<minion>/<field>` below the job's folder. `field_in` reads
-/// this part of the key, and returns std::nullopt if it has another form.
+/// The key of a return's field is `<minion>/<field>` below the job's folder. `field_in` reads this part of
+/// the key, and returns std::nullopt for any other text.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;

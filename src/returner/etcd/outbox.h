@@ -21,7 +21,7 @@ namespace rest_fcgi::returner {
 
 /// One write call of the job cache `etcd`, as a row of the table `outbox`.
 struct OutboxRow {
-  WallTime stamp;  ///< The time of the write call.
+  WallTime stamp;
   JidKey key = 0;
   std::string load{};     ///< `load` is the job's load as JSON, made by `load_text`. May be empty.
   std::string returns{};  ///< `returns` are minions' returns as JSON, made by `returns_json`. May be empty.
@@ -63,7 +63,7 @@ class Outbox {
 
  private:
   Outbox(std::shared_ptr<store::Store> store, Options options);
-  /// Takes the lease, or renews the lease of this process. Returns false if another process holds the lease.
+  /// Returns false if another process holds the lease.
   bool take_lease();
   void wake(bool is_urgent);
   void note_room(bool has_room, std::int64_t bytes);
@@ -79,19 +79,18 @@ class Outbox {
   std::atomic<bool> is_delivering_{false};
   bool is_failing_ = false;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // Guards the members from `passes_` to `lost_`.
   std::condition_variable work_;
-  std::condition_variable progress_;  // `progress_` wakes callers of `flush`.
-  // `mutex_` guards the members from `passes_` to `lost_`.
+  std::condition_variable progress_;  // Wakes callers of `flush`.
   std::uint64_t passes_ = 0;
-  bool is_idle_ = false;  // Whether `thread_` waits for a row.
+  bool is_idle_ = false;
   bool has_work_ = false;
-  bool is_urgent_ = false;  // Whether a caller of `flush` waits.
+  bool is_urgent_ = false;
   bool is_stopping_ = false;
-  std::uint64_t lost_ = 0;  // The number of rows that were dropped since the outbox became full.
+  std::uint64_t lost_ = 0;  // The number of rows dropped since the outbox became full.
 
   store::Store::Registration renewal_;
-  // The destructor of `thread_` runs first and waits for the thread, which uses the other members.
+  // The last member, because the thread uses the other members.
   Thread thread_;
 };
 

@@ -12,9 +12,9 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-// The largest number of attempts to put a key that other processes also change.
+// The limit matters if other processes put the same key at the same time.
 constexpr int kMostPuts = 8;
-constexpr std::size_t kMostGets = 8;  // The largest number of simultaneous requests.
+constexpr std::size_t kMostGets = 8;
 constexpr std::size_t kLoadsOfWalk = 64;
 
 etcd::Deadline soon_v2() {
@@ -101,8 +101,7 @@ class StoreV2 : public EtcdStore {
     const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
     Result<bool> done = try_put(put);
     if (!done || *done) return done;
-    // The pair may exist because an earlier attempt put it and only the reply was lost. Reads the key to find
-    // out.
+    // The pair may exist because an earlier attempt put the pair and only the reply was lost.
     const auto found = value_of(claim.key);
     return found ? Result<bool>(*found == claim.value) : found.error();
   }
@@ -140,8 +139,7 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts a pair if the current value of its key is `before`. An absent `before` means that the key must not
-  /// exist. Returns whether the pair was put.
+  /// Returns whether the pair was put. If `before` is absent, the key must not exist.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
@@ -153,7 +151,6 @@ class StoreV2 : public EtcdStore {
     return try_put(put);
   }
 
-  /// Sends a put. Returns false if the put's condition was not true.
   [[nodiscard]] Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;

@@ -23,17 +23,16 @@ using std::chrono::seconds;
 constexpr seconds kLongestShared{60};
 // The largest number of operations that etcd allows in a transaction.
 constexpr std::size_t kMostRanges = 128;
-constexpr std::size_t kMostReads = 4;     // At most `kMostReads` transactions run at the same time.
-constexpr std::int64_t kFirstPage = 128;  // `visit` reads pages. The first page has `kFirstPage` keys.
-// No page has more than `kLargestPage` keys. Even a busy member of the cluster can read such a page within
-// the time limit.
+constexpr std::size_t kMostReads = 4;
+constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first page of `visit`.
+// Even a busy member of the cluster can read this number of keys within the time limit.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-// The name of a folder, followed by `kAfterSlash`, sorts after all keys in the folder.
+// `<folder>` + `kAfterSlash` sorts after all keys in the folder.
 constexpr char kAfterSlash = '/' + 1;
-// A jid, followed by `kAfterSuffix`, sorts after this jid with any suffix of Salt's `unique_jid`.
+// `<jid>` + `kAfterSuffix` sorts after all suffixes that Salt's `unique_jid` adds.
 constexpr char kAfterSuffix = '~';
-// A key, followed by `kNext`, is the next possible key.
+// `<key>` + `kNext` is the next possible key.
 constexpr std::string_view kNext{"\0", 1};
 
 etcd::Deadline read_deadline() {
@@ -61,8 +60,8 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction with the puts of `write`. etcd skips the puts if the condition `write.unless`
-/// is true. If the key `write.guard` does not exist, etcd runs the puts.
+/// Returns a nested transaction with the puts of `write`, which etcd skips if the condition `write.unless` is
+/// true.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -78,7 +77,7 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  /// The first possible key after the child: after its key, or after all keys in its folder.
+  /// The first possible key after the child.
   std::string next;
 };
 
@@ -96,8 +95,7 @@ class SharedLease {
   SharedLease(etcd::Client& client, seconds ttl)
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
-  /// Returns the id of the lease for the next write, or 0 if writes use no lease. Errors: those of the
-  /// client.
+  /// Returns 0 if writes use no lease. Errors: those of the client.
   [[nodiscard]] Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
@@ -110,7 +108,7 @@ class SharedLease {
     return id_;
   }
 
-  /// Makes the next call of `current` create a new lease. Does nothing if `id` is not the current lease.
+  /// Does nothing if `id` is not the current lease.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -120,8 +118,7 @@ class SharedLease {
   etcd::Client& client_;
   const seconds ttl_;
   const seconds shared_;
-  std::mutex mutex_;
-  // `mutex_` guards `id_` and `use_by_`.
+  std::mutex mutex_;  // Guards `id_` and `use_by_`.
   std::int64_t id_ = 0;
   SteadyTime use_by_;
 };
@@ -193,8 +190,7 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
-    // The pair may exist because an earlier attempt put it and only the reply was lost. An equal value shows
-    // this.
+    // The pair may exist because an earlier attempt put the pair and only the reply was lost.
     const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
     const bool is_ours = !found.empty() && found.front().value == claim.value;
     if (!is_ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
@@ -211,7 +207,7 @@ class StoreV3 : public EtcdStore {
     return reply ? Result<bool>(reply->succeeded) : reply.error();
   }
 
-  /// Reads ranges with several concurrent transactions. Returns the replies in the order of the requests.
+  /// Sends several transactions at a time. Returns the replies in the order of the requests.
   [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
     std::vector<etcd::RangeReply> replies(requests.size());
     const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
@@ -222,8 +218,8 @@ class StoreV3 : public EtcdStore {
   }
 
  private:
-  /// Reads the ranges `requests[begin]` to `requests[end - 1]` in one transaction. If the reply is too large,
-  /// reads each half of the ranges separately.
+  /// Reads `requests[begin]` to `requests[end - 1]` in one transaction. If the reply is too large, reads each
+  /// half separately.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -239,8 +235,7 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction whose puts use the shared lease. If this lease has expired, sends the transaction
-  /// again with a new lease.
+  /// Sends the transaction again with a new lease if the shared lease has expired.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -264,7 +259,7 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // One second in microseconds.
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-// If a time span has more loads than this number, the walk uses a shorter time span.
+// A time span with more loads is divided.
 constexpr std::size_t kMostLoads = 512;
 
 /// Visits the loads of jobs, one time span after another. The number of jobs in a time span determines the
@@ -288,9 +283,9 @@ class LoadWalk {
   }
 
  private:
-  // Maps jids to loads. A load is absent if `scan` has found only another key of the job.
+  // A load is absent if `scan` found only another key of the job.
   using Loads = std::map<std::string, std::optional<std::string>>;
-  /// A part of a time span: the keys from `from` to the last key of the jid `last`.
+  /// The keys from `from` to the last key of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -320,8 +315,7 @@ class LoadWalk {
     return {};
   }
 
-  /// Finds the loads of all jobs from the jid `first` to the jid `last`. If there are too many loads, returns
-  /// false and only some of the loads.
+  /// Returns false and only some of the loads if there are too many.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
@@ -365,8 +359,8 @@ class LoadWalk {
     }
   }
 
-  /// Returns the length of a time span that contains an eighth of `loads`. The time span begins at `end`, or
-  /// ends there if the newest job comes first.
+  /// Returns the length of a time span with an eighth of `loads`. The time span begins at `end`, or ends
+  /// there if the newest job comes first.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {
@@ -377,7 +371,7 @@ class LoadWalk {
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  /// Gives the loads to the visitor. Sets `done_` if the visitor wants no more loads.
+  /// Sets `done_` if the visitor wants no more loads.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {

@@ -26,20 +26,20 @@ using std::chrono::steady_clock;
 // The largest total size of waiting events in bytes. etcd accepts requests of up to 1.5 MiB.
 constexpr std::size_t kMostWaiting = 1024 * 1024;
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // After a failure, the thread of EtcdEvents waits `kEventsPause`.
-constexpr milliseconds kLookEvery{1000};    // Every `kLookEvery`, this thread looks for listeners.
+constexpr milliseconds kEventsPause{1000};  // The pause after a failed write of events.
+constexpr milliseconds kLookEvery{1000};    // The interval between looks for listeners of other processes.
 
-constexpr milliseconds kSlice{200};  // Every `kSlice`, the watch checks whether it has to stop.
-// A watch runs at least for `kMinimumLife`, even if `ClusterListener::wanted` returns false.
+constexpr milliseconds kSlice{200};  // The interval at which the watch checks whether to stop.
+// A watch runs this long even if `ClusterListener::wanted` returns false.
 constexpr seconds kMinimumLife{3};
-constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
+constexpr seconds kReconnectTime{2};  // A busy member of the cluster needs time for a new connection.
 constexpr seconds kBeginTime{2};
-// `start` waits at most `kStartWait` for another thread that starts the watch. For `kStartWait` after a
-// failed start, `start` returns the error of that start.
+// `start` waits this long for another thread that starts the watch. After a failed start, `start` returns
+// the same error for this time.
 constexpr seconds kStartWait{1};
-constexpr seconds kLookUpTime{5};        // Reading the loads for one transaction takes at most `kLookUpTime`.
-constexpr seconds kListenEvery{20};      // Every `kListenEvery`, the process writes its listener key again.
-constexpr seconds kListenAgainAfter{2};  // The pause after a failed write is `kListenAgainAfter`.
+constexpr seconds kLookUpTime{5};        // The time limit to read the loads for one transaction.
+constexpr seconds kListenEvery{20};      // The interval between writes of the key that shows a listener.
+constexpr seconds kListenAgainAfter{2};  // The pause after a failed write.
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -47,7 +47,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // Reads one key. If a permission is missing, `begin` therefore fails, and not a later `next`.
+    // Reads one key, so that a missing permission makes `begin` fail and not a later `next`.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -92,8 +92,7 @@ class ChangesV3 : public EtcdChanges {
 /// not write the events. Thread-safe.
 class EtcdEvents {
  public:
-  /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`. Otherwise
-  /// the key that `listen` writes would expire.
+  /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),
@@ -121,18 +120,18 @@ class EtcdEvents {
     start();
   }
 
-  /// Tells other processes that an event was lost, so that they call `lost` of their listeners.
+  /// Makes other processes call `lost` of their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Writes the key that shows other processes that this process has a listener.
+  /// Shows other processes that this process has a listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
-  /// Starts the thread, or wakes the running thread. REQUIRES: the caller holds `mutex_`.
+  /// REQUIRES: the caller holds `mutex_`.
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
@@ -189,14 +188,13 @@ class EtcdEvents {
     return found;
   }
 
-  /// Returns a JSON object that begins with an increasing number. Compared as bytes, the object is greater
-  /// than all earlier results.
+  /// Returns a JSON object that sorts, compared as bytes, after all earlier results.
   [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts `value`, a result of `numbered`. etcd skips the put if the key has a greater value. An older put
-  /// that etcd executes late therefore does not replace the newer value.
+  /// etcd skips the put if the key has a greater value, so that a delayed older put does not replace a newer
+  /// value.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -206,11 +204,11 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // `waiting_` has waiting JSON events, separated by commas. `mutex_` guards it.
-  bool dropped_ = false;  // `dropped_` says that an event was lost since the last batch. `mutex_` guards it.
+  std::string waiting_;   // JSON events, separated by commas. `mutex_` guards the text.
+  bool dropped_ = false;  // Whether an event was lost since the last batch. `mutex_` guards the flag.
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;  // `batch_` has the events that are being sent. Only `thread_` uses it.
-  // `none_at_` is the time when `thread_` last found no listener. Only `thread_` uses it.
+  std::string batch_;  // The events that `thread_` is sending. Only `thread_` uses the text.
+  // The time when `thread_` last found no listener. Only `thread_` uses the time.
   std::optional<SteadyTime> none_at_;
   std::condition_variable_any came_;
   std::stop_source ending_;
@@ -256,8 +254,7 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // Only one thread waits for the cluster, in `begin`. Other callers of `start` wait here for this thread,
-    // at most for `kStartWait`.
+    // Only one thread waits for the cluster, in `begin`. Other callers wait here for at most `kStartWait`.
     if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
@@ -291,7 +288,7 @@ class EtcdWatch : public Watch {
     while (!ending_ && !ends()) run_slice();
   }
 
-  /// Begins to receive changes. REQUIRES: `thread_` does not run.
+  /// REQUIRES: `thread_` does not run.
   Result<void> begin(SteadyTime deadline) {
     own_loss_ = false;
     const SteadyTime now = steady_clock::now();
@@ -318,7 +315,7 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // `next` may return an error at once. Without this pause, the loop would then use a whole CPU.
+    // `next` may return an error at once. Without the pause, the loop would use a whole CPU.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
@@ -384,19 +381,18 @@ class EtcdWatch : public Watch {
   // uses these members.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;  // `lost_` says why the watch lost changes. Empty without a loss.
+  std::string lost_;  // Why the watch lost changes. Empty without a loss.
   bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // Guards the members from `is_beginning_` to `failed_`.
   std::condition_variable begun_;
-  // `mutex_` guards the members from `is_beginning_` to `failed_`.
   bool is_beginning_ = false;
   bool is_running_ = false;
-  SteadyTime started_at_{};      // `started_at_` is the time of the last call of `start`, failed or not.
-  std::optional<Error> failed_;  // `failed_` is the error of the last attempt to start the watch.
+  SteadyTime started_at_{};  // The time of the last call of `start`, failed or not.
+  std::optional<Error> failed_;
   Thread thread_;
 };
 

@@ -83,10 +83,10 @@ class WatchedJobs {
   void forget() { pending_.clear(); }
 
  private:
-  using Place = std::pair<std::string, std::string>;  // The jid and the minion of a return.
+  using Place = std::pair<std::string, std::string>;
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
-    bool differs = false;  // Whether a field got a new value. If not, the return is not passed on.
+    bool differs = false;  // Whether a field got a new value. If not, the listener does not get the return.
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};
@@ -95,10 +95,10 @@ class WatchedJobs {
   using Returns = std::map<Place, Pending>;
 
   void take_load(const std::string& jid, const EtcdChange& change);
-  /// Passes a return to the listener. Returns an iterator to the next pending return. If etcd has no load of
-  /// the return's job and `needs_no_load` is false, the return stays pending.
+  /// Passes a return to the listener and returns the next pending return. If the job has no load and
+  /// `needs_no_load` is false, the return stays pending.
   Returns::iterator pass_on(Returns::iterator pending, bool needs_no_load);
-  /// Returns the load of a job, or null if etcd has no load of the job.
+  /// Returns null if etcd has no load of the job.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
 
   const EtcdLayout layout_;
@@ -106,7 +106,7 @@ class WatchedJobs {
   const LookUp look_up_;
   Returns pending_;
   RecentJobs<std::string, Load> jobs_;
-  std::string look_up_error_;  // The error of the last failed attempt to read a load.
+  std::string look_up_error_;
   SteadyTime settled_at_{};
 };
 
@@ -117,16 +117,15 @@ class EtcdLosses {
     const std::lock_guard lock(mutex_);
     if (callback_) callback_();
   }
-  /// Replaces the function that `report` calls. After this call, `report` no longer uses the earlier
-  /// function.
+  /// After this call, `report` does not use the earlier function.
   void set_callback(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
     callback_ = std::move(callback);
   }
 
  private:
-  std::mutex mutex_;
-  std::function<void()> callback_;  // The function that `report` calls, guarded by `mutex_`.
+  std::mutex mutex_;  // Guards `callback_`.
+  std::function<void()> callback_;
 };
 
 /// Makes a watch without starting the watch. The store `events` must give its keys the time to live

@@ -12,11 +12,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The number of fields of a complete return.
 constexpr std::size_t kFieldsOfReturn = 9;
 constexpr milliseconds kSettleEvery{100};
-constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for `kQuiet`.
-constexpr seconds kLoadIsLate{10};  // A return waits for the load of its job for at most `kLoadIsLate`.
+constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for this time.
+constexpr seconds kLoadIsLate{10};  // A return waits at most this time for the load of its job.
 
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.arg.text().size() + load.tgt.text().size() + load.user.size();
@@ -32,7 +31,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // Maps a return to the number of its changed fields.
+  std::map<Place, std::size_t> touched;  // The number of changed fields of each return.
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
@@ -77,8 +76,8 @@ void WatchedJobs::settle(SteadyTime now) {
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
-  // Ignores a change of a load that already existed, because the job is not new. Such a change adds minions
-  // to the load, or a Salt master has replaced the load by a return.
+  // Only a new load is a new job. Otherwise the change has added minions, or a Salt master has replaced the
+  // load by a return.
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value));
   if (!load) return;
@@ -114,8 +113,7 @@ WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, b
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const Load* const known = jobs_.find(jid)) return known;
-  // Reads the load as of `revision`. A load that is written later arrives as a change, and `take_load` passes
-  // it on.
+  // A load that is written after `revision` arrives as a change, and `take_load` passes the load on.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
