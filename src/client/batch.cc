@@ -40,7 +40,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// Returns a return in the form of its event on Salt's bus. This is the item of the reply if `raw` is set.
+/// Returns the event of a return on Salt's bus, which is the reply's item if `raw` is set.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");
@@ -71,13 +71,13 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;         ///< `minions_` are the minions that answered the ping.
-  std::size_t started_ = 0;                  ///< The first `started_` minions of `minions_` have started.
-  std::unordered_set<std::string> at_work_;  ///< `at_work_` has started minions that have not returned.
+  std::vector<std::string> minions_;         ///< The minions that answered the ping.
+  std::size_t started_ = 0;                  ///< The first `started_` of `minions_` have started.
+  std::unordered_set<std::string> at_work_;  ///< The started minions that have not returned.
   std::size_t window_ = 1;
-  /// For each minion that has returned, the time at which another minion may start (`batch_wait`).
+  /// The times at which further minions may start (`batch_wait`), one for each minion that has returned.
   std::deque<SteadyTime> kept_places_;
-  /// Whether a minion failed or did not return in a call with `failhard`. Then no further minion starts.
+  /// With `failhard`, no minion starts after a failed or missing return.
   bool failed_ = false;
   Reply reply_;
 };
@@ -121,8 +121,7 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // A minion that has disconnected after its ping is not in the job, and counts as a minion without a
-    // return.
+    // A minion that has disconnected after its ping counts as a minion without a return.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);
@@ -134,7 +133,7 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  // The batch has not started this minion, so the return is ignored.
+  // Ignores the return of a minion that the batch has not started.
   if (at_work_.erase(std::string(arrival.minion)) == 0) return;
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);

@@ -13,7 +13,7 @@ namespace {
 using master::Publication;
 using master::Return;
 
-/// The smallest `gather_job_timeout`. With 0, the loop would send `find_job` without a pause.
+/// With a `gather_job_timeout` of 0, the loop would send `find_job` without a pause.
 constexpr std::chrono::milliseconds kLeastPause{100};
 
 Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
@@ -22,8 +22,8 @@ Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
   return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
-/// Returns whether a minion's answer to `find_job` describes the running job. Other answers are `{}` or a
-/// text.
+/// If the minion runs the job, the answer to `find_job` is a JSON object with members. Otherwise it is `{}`
+/// or a text.
 bool says_that_it_runs(const Return& answer) {
   const std::string& text = answer.ret.text();
   return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
@@ -127,9 +127,9 @@ bool Gatherer::Inbox::take(const Return& ret) {
   return true;
 }
 
-/// Receives the returns of one `Round`, which is a published job or `find_job`. If `counts` is true, the
-/// returns count towards the limit of the reply. An Error replaces the first return beyond the limit, and
-/// later returns are dropped.
+/// Receives the returns of a published job or of `find_job`. If `counts` is true, the returns count towards
+/// the limit of the reply. An Error replaces the first return beyond the limit, and later returns are
+/// dropped.
 class Gatherer::Slot final : public master::Addressee {
  public:
   Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)
@@ -185,8 +185,8 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     ready_.clear();
     handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
-    // Reads the mailbox before it checks the deadline, so that a slow host still accepts a return that has
-    // arrived in time.
+    // Reads the mailbox before the check of the deadline, so that a slow host accepts a return that arrived
+    // in time.
     message_ = inbox_->messages.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
     if (message_) {
       auto opened = open(*message_);
@@ -201,7 +201,7 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
 }
 
 Result<void> Gatherer::take_steps(SteadyTime now) {
-  // Goes through the jobs from the end, because `give_up` removes jobs from `active_`.
+  // Begins at the end, because `give_up` removes jobs from `active_`.
   for (std::size_t i = active_.size(); i-- > 0;) {
     Active& job = *active_[i];
     switch (job.wait.step(now)) {
@@ -223,7 +223,7 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
-  // Ends the previous `find_job`, which the new `find_job` replaces.
+  // The new `find_job` replaces the previous one.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});

@@ -35,10 +35,10 @@ struct Call {
 
 /// The time limits of a job.
 struct Timeouts {
-  std::chrono::milliseconds timeout;  ///< After `timeout`, `find_job` asks minions about the job.
-  /// `gather_job_timeout` is the time limit for the minions' answers to `find_job`.
+  std::chrono::milliseconds timeout;  ///< The time after which `find_job` asks minions about the job.
+  /// The time limit for the answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
-  /// `syndic_wait` is the time after a job's start in which syndics may name minions. 0 without syndics.
+  /// The time after a job's start in which syndics may name minions. 0 without syndics.
   std::chrono::milliseconds syndic_wait{0};
 };
 
@@ -78,27 +78,26 @@ class JobWait {
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
-  /// Adds a minion to wait for. Returns false if the minion was added before.
+  /// Returns false if the minion was added before.
   bool add(std::string_view minion, SteadyTime limit);
 
-  // All minions of the job. `known_`, `syndics_` and `limits_` point into this list.
+  // The list keeps the ids to which `known_`, `syndics_` and `limits_` point.
   std::list<std::string> minions_;
-  std::unordered_set<std::string_view> known_;  ///< `known_` has the ids in `minions_`.
-  /// `syndics_` has the ids of syndics that passed the job on. The caller accepts their returns, but does not
-  /// wait for them.
+  std::unordered_set<std::string_view> known_;
+  /// The syndics that passed the job on. The caller accepts their returns, but does not wait for them.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
-  /// Maps each minion that has not returned to the time at which the wait for this minion ends.
+  /// The minions that have not returned, each with the time at which the wait for this minion ends.
   std::unordered_map<std::string_view, SteadyTime> limits_;
-  SteadyTime settled_;   ///< `settled_` is the time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< `deadline_` is the end of `timeout`, or of the wait for `find_job`.
-  bool ask_ = true;      ///< `ask_` says whether the caller has to send `find_job` at `deadline_`.
+  SteadyTime settled_;   ///< The time after which syndics name no more minions.
+  SteadyTime deadline_;  ///< The end of `timeout`, or of the wait for `find_job`.
+  bool ask_ = true;      ///< Whether the caller has to send `find_job` at `deadline_`.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< `ret` is the return. Null if the wait for the minion was given up.
+  const master::Return* ret;  ///< Null if the wait for the minion was given up.
   std::string_view jid;
 };
 
@@ -129,29 +128,29 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< `question` is the index in `rounds_` of the last `find_job`.
-    bool is_over = false;                   ///< `is_over` says that no minion of the job is awaited.
+    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last `find_job`.
+    bool is_over = false;  ///< Whether all minions of the job have returned or were given up.
   };
   /// A published job, or a published `find_job` about a job.
   struct Round {
     Active* about;
-    bool is_question;  ///< `is_question` says whether the round is a `find_job`.
-    /// `returns` receives the returns. The master delivers returns as long as this object exists.
+    bool is_question;
+    /// The master delivers returns while this object exists.
     std::shared_ptr<master::Addressee> returns;
   };
   struct Message {
     std::size_t round;
     master::Delivery delivery;
   };
-  /// The inbox for returns from the master. The senders share the inbox and may outlive the Gatherer.
+  /// The senders of returns share the inbox and may outlive the Gatherer.
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// Subtracts a return's size from `room`. Returns false if the size is larger than `room`.
+    /// Subtracts the size of a return from `room`. Returns false if the return is larger than `room`.
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
-    std::atomic<std::size_t> room;  ///< The size in bytes that all further returns together may have.
+    std::atomic<std::size_t> room;  ///< The total size in bytes that further returns may have.
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };
@@ -172,12 +171,12 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;  ///< `active_` has the jobs whose minions the Gatherer still waits for.
-  /// `message_` is the last message of `inbox_`. A result may point into it.
+  std::vector<Active*> active_;  ///< The jobs whose minions the Gatherer still waits for.
+  /// A result of `next` may point into this message.
   std::optional<Message> message_;
-  std::vector<Arrival> ready_;  ///< `ready_` has the received results.
-  std::size_t handed_out_ = 0;  ///< `handed_out_` counts the results in `ready_` that `next` has returned.
-  std::optional<Error> too_large_;  ///< `too_large_` is the error that follows the results in `ready_`.
+  std::vector<Arrival> ready_;
+  std::size_t handed_out_ = 0;      ///< The number of results in `ready_` that `next` has returned.
+  std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
 };
 
 /// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose

@@ -23,7 +23,6 @@ Reply reply_of(Json item, std::string jid) {
   return reply;
 }
 
-/// Returns Salt's reply for a target that matches no minion.
 Reply no_minions_reply() {
   return reply_of(Json::empty_object(), {});
 }
@@ -48,10 +47,10 @@ class ReturnMap {
       : writer_(text_), jid_(job.jid), full_return_(full_return) {
     writer_.begin_object();
   }
-  ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
+  ReturnMap(const ReturnMap&) = delete;
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// Adds a return. Reserves memory for all received returns, whose size is `gathered`, in one step.
+  /// Reserves memory for all received returns, of the size `gathered`, in one step.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -86,7 +85,7 @@ class ReturnMap {
   }
 
  private:
-  /// The number of bytes that are reserved for the end of the map and for the end of the reply.
+  /// The space for the end of the map and of the reply, in bytes.
   static constexpr std::size_t kBehind = 256;
 
   std::string text_;
@@ -102,8 +101,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return no_minions_reply();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  // A master counts minions below its syndics as missing, although these minions can return. A minion that
-  // returns is therefore removed from `missing`.
+  // The master counts minions below its syndics as missing, although these minions can return.
   std::vector<std::string> missing = job.missing;
   std::vector<std::string_view> silent;
   std::optional<Error> failure;

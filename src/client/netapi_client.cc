@@ -41,7 +41,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// The function of each Salt client is not inlined, so that `run_call` has a small stack frame.
+// The functions are not inlined, so that `run_call` has a small stack frame.
 
 /// Runs a chunk of the client `runner`. Returns the function's return, or with `full_return` the event of the
 /// return. A timeout ends the wait, but not the function.
@@ -153,8 +153,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // Checks the limit again, because other chunks may have added results since `gathered` was read into
-  // `before`.
+  // Other chunks of the request may have added results in the meantime.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }

@@ -17,15 +17,17 @@
 
 namespace rest_fcgi::client {
 
-/// The results of a chunk, up to a failure.
+/// The reply to a chunk.
 struct Reply {
   /// For local_batch, one item for each return. For other clients, exactly one item.
   std::vector<Json> items;
   /// The job id. For local_batch, all job ids, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< `failure` is the error that ended the chunk after these results.
-  master::StartGate gate{};  ///< An asynchronous job starts when the last copy of its `gate` is destroyed.
-  bool is_accepted = true;   ///< `is_accepted` says whether the master has authorized the caller.
+  std::optional<Error> failure{};  ///< The error that ended the chunk after the last of `items`. Absent on
+                                   ///< success.
+  master::StartGate gate{};        ///< The master starts an asynchronous job when the last copy of `gate` is
+                                   ///< destroyed.
+  bool is_accepted = true;         ///< Whether the master has authorized the caller.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
