@@ -149,7 +149,7 @@ std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
   const auto flushed = salt.recorder->flush(deadline);
   if (flushed) return running;
   log::warning(flushed.error().message);
-  return running + 1;  // A job cache that is still writing counts as a running job.
+  return running + 1;  // The job cache that did not end its writes counts as a running job.
 }
 
 }  // namespace rest_fcgi::engine

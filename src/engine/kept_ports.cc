@@ -33,7 +33,7 @@ std::string name_of(const gateway::HttpOptions& options) {
   return name;
 }
 
-/// Returns the port of a listening TCP socket, or std::nullopt for another descriptor.
+/// Returns std::nullopt if the descriptor is not a listening TCP socket.
 std::optional<std::uint16_t> listening_port(int fd) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
@@ -43,12 +43,12 @@ std::optional<std::uint16_t> listening_port(int fd) {
   sockaddr_storage address{};
   size = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::nullopt;
-  // `sin_port` and `sin6_port` are at the same offset, so one cast reads each of them.
+  // `sin_port` and `sin6_port` are at the same offset.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-/// Returns the names of the descriptors that systemd passed to this process, beginning with descriptor 3.
+/// The first name belongs to descriptor 3 (SD_LISTEN_FDS_START).
 std::vector<std::string> passed_names() {
   char** names = nullptr;
   const int count = ::sd_listen_fds_with_names(0, &names);
@@ -67,7 +67,7 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
   const std::vector<std::string> names = passed_names();
   if (names.empty()) return;
   int fd = SD_LISTEN_FDS_START;
-  // The descriptor for the next kept port. The kept ports get consecutive descriptors.
+  // The kept ports get consecutive descriptors.
   int next = SD_LISTEN_FDS_START;
   for (const std::string& name : names) {
     const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };

@@ -15,7 +15,7 @@ namespace {
 
 using returner::WriteCounts;
 
-/// Returns the counters of the writes to the job caches. Returns null if this process stores no jobs.
+/// Returns null if this process stores no jobs.
 const WriteCounts* writes_of(const Runtime& runtime) {
   if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine))
     return salt->recorder ? &salt->recorder->writes() : nullptr;
@@ -58,8 +58,7 @@ void write_master(metrics::Writer& writer, salt::Runtime& master) {
                static_cast<double>(numbers.waiting));
 }
 
-/// Writes a row to the store, to check that the store can be written. The write fails if the disk is full or
-/// the database is locked.
+/// Checks that the store can be written. A write fails if the disk is full or the database is locked.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "
@@ -67,7 +66,6 @@ Result<void> write_to(store::Store& store) {
   return done ? Result<void>() : done.error();
 }
 
-/// A metric that one SQL query reads from the store.
 struct StoreNumber {
   const char* name;
   const char* help;
@@ -102,8 +100,7 @@ void write_store(metrics::Writer& writer, store::Store& store) {
   }
 }
 
-/// Returns the token of a request: `X-Auth-Token: TOKEN`, or `Authorization: Bearer TOKEN`, which Prometheus
-/// sends.
+/// Prometheus sends `Authorization: Bearer TOKEN` instead of `X-Auth-Token: TOKEN`.
 SecretView token_of(const http::Environ& environ) {
   static constexpr std::string_view kBearer = "Bearer ";
   std::string_view token = environ.get("HTTP_X_AUTH_TOKEN");

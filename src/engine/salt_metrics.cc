@@ -40,7 +40,7 @@ std::string state_of(std::string_view fun, const JsonValue& data) {
   return fun == "state.apply" ? "highstate" : "";
 }
 
-/// Returns whether all states in a return succeeded. A return without states counts as success.
+/// A return without states counts as success.
 bool has_good_states(const JsonValue& data) {
   const auto ret = data.find("return");
   if (!ret || !ret->is(JsonValue::Kind::object)) return true;
@@ -57,8 +57,7 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the text as the value of a label. Users of the API choose the text, so a text of more than 128
-/// bytes becomes `other`.
+/// Users of the API choose the text, so a text of more than 128 bytes becomes `other`.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;
@@ -68,7 +67,6 @@ std::string_view word(bool value) {
   return value ? "true" : "false";
 }
 
-/// Removes the part of `tag` before the first slash, and returns this part.
 std::string_view take_part(std::string_view& tag) {
   const std::size_t end = tag.find('/');
   const std::string_view part = tag.substr(0, end);
@@ -144,8 +142,8 @@ void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const
   const std::string state = state_of(fun, data);
   bool success = is_true(data, "success");
   if (!text_at(data, "schedule").empty()) {
-    // `success` of a scheduled job is true even if its states failed. The return code and the results of the
-    // states therefore count too.
+    // Salt sets `success` of a scheduled job even if states failed, so the return code and the states count
+    // too.
     const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
     success = success && retcode.value_or(0) == 0 && has_good_states(data);
     scheduled_.with({label(fun), label(state), word(success)}).add();
@@ -161,7 +159,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  // In a tag `salt/job/...` or `salt/run/...`, the job id. In any other tag, the minion id.
+  // `id` is the job id in a tag `salt/job/...` or `salt/run/...`, and the minion id in other tags.
   const std::string_view id = take_part(tag);
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
@@ -175,7 +173,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    // The return of a runner names no minion. Such a return counts for the minion `master`.
+    // The return of a runner names no minion.
     on_return(minion.empty() ? "master" : minion, fun, data);
   }
 }
@@ -209,7 +207,7 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  // The approximate size in bytes of the events that one call of `EventReader::read` returns.
+  // The approximate size in bytes of the result of one `EventReader::read`.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);

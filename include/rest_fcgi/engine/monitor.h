@@ -66,9 +66,9 @@ class Monitor {
   metrics::RequestMetrics requests_{*registry_};
   const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(registry_, system_clock());
   std::unique_ptr<EventCounter>
-      events_;  // The counter of a real master's events, or null for the engine `embedded`.
+      events_;  // The counter of a real master's events. Null for the engine `embedded`.
   metrics::Health health_{
-      system_clock()};  // This member is destroyed first, so the checks end while the other members exist.
+      system_clock()};  // This member is destroyed first, so the checks end before the other members.
 };
 
 }  // namespace rest_fcgi::engine

@@ -45,8 +45,8 @@ class SaltMetrics : public master::JobObserver {
   metrics::Family<metrics::Counter>& responses_;
   metrics::Family<metrics::Gauge>& status_;
   metrics::Family<metrics::Gauge>& heartbeats_;
-  std::mutex mutex_;
-  std::set<std::string, std::less<>> minions_;  // The ids of the known minions. `mutex_` guards this member.
+  std::mutex mutex_;  // Guards `minions_`.
+  std::set<std::string, std::less<>> minions_;
 };
 
 /// Reads and counts all events of a real master, on its own thread.
@@ -61,19 +61,18 @@ class EventCounter {
   void run();
   void read(master::EventReader& reader);
 
-  /// The state that wakes the thread. The event log shares this state, because the log may outlive the
-  /// EventCounter.
+  /// The event log shares the Signal, because the log may outlive the EventCounter.
   struct Signal {
-    std::mutex mutex;
+    std::mutex mutex;  // Guards `has_events` and `is_stopping`.
     std::condition_variable changed;
-    bool has_events = false;   // `has_events` says whether the log has new events. `mutex` guards it.
-    bool is_stopping = false;  // `is_stopping` says whether the thread has to end. `mutex` guards it.
+    bool has_events = false;
+    bool is_stopping = false;
   };
 
   const std::shared_ptr<master::Master> master_;
   const std::shared_ptr<SaltMetrics> metrics_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
-  Thread thread_;  // This member is destroyed first, so the thread ends while the other members exist.
+  Thread thread_;  // This member is destroyed first, so the thread ends before the other members.
 };
 
 }  // namespace rest_fcgi::engine
