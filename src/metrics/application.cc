@@ -24,7 +24,7 @@ Response text_reply(Status status, std::string_view type, std::string text) {
 }
 
 Response show_metrics(const Registry& registry, const Environ& environ) {
-  // The reply uses OpenMetrics if the Accept header of Prometheus lists OpenMetrics.
+  // Prometheus lists OpenMetrics in the Accept header.
   const bool is_open =
       environ.get("HTTP_ACCEPT").find("application/openmetrics-text") != std::string_view::npos;
   return is_open ? text_reply(Status::ok, "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -37,7 +37,7 @@ constexpr std::string_view kJson = "application/json";
 
 enum class Details { shown, hidden };
 
-/// Returns the response for `/health` and `/ready`, or std::nullopt for another path.
+/// Returns std::nullopt for a path other than `/health` and `/ready`.
 std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
   if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
   if (path != "/ready") return std::nullopt;
@@ -52,7 +52,6 @@ bool reads(const Environ& environ) {
   return method == "GET" || method == "HEAD";
 }
 
-/// Returns the status as digits. The text is valid until the process ends.
 std::string_view digits_of(Status status) {
   static const auto all = [] {
     std::array<std::string, 600> made;

@@ -31,7 +31,6 @@ Stat read_stat() {
   return {values[10] + values[11], values[16], values[18], values[19], values[20]};
 }
 
-/// Returns the time when the host started, in seconds since 1970.
 double boot_time() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -46,7 +45,7 @@ double count_open_files() {
   };
   const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd"));
   if (!folder) return 0;
-  double count = -1;  // The count of open files begins with -1, because `folder` itself is an open file.
+  double count = -1;  // `folder` itself is an open file and does not count.
   while (const dirent* entry = ::readdir(folder.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) ++count;
   }

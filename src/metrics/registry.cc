@@ -24,7 +24,7 @@ void write_value(Writer& writer, const Labels& labels, const Gauge& gauge) {
   writer.sample(labels, gauge.value());
 }
 
-/// Returns the bucket's label `le`. OpenMetrics compares labels as texts, so the bound 1 is written as `1.0`.
+/// OpenMetrics compares the label `le` as text, so the bound 1 is written as `1.0`.
 std::string bound_text(std::size_t bucket) {
   if (bucket == Histogram::kBounds.size()) return "+Inf";
   std::string text = number_text(Histogram::kBounds[bucket]);

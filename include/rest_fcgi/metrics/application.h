@@ -22,12 +22,12 @@ namespace rest_fcgi::metrics {
 /// result.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
-/// A function that returns `ok` if the user of a request of `GET /metrics` may read the metrics. Otherwise
-/// the function returns the status with which the request is refused.
+/// Decides on a `GET /metrics`. Returns `ok` if the user may read the metrics, otherwise the status of the
+/// reply.
 using MetricsCheck = std::function<http::Status(const http::Environ&)>;
 
-/// Returns an application that answers `GET /metrics` and passes other requests to `application`. `check`
-/// allows or refuses each `GET /metrics`.
+/// Returns an application that answers the `GET /metrics` that `check` allows, and passes other requests to
+/// `application`.
 [[nodiscard]] http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
                                              http::Application application);
 

@@ -50,19 +50,18 @@ class Health {
     Probe probe;
     bool is_running = false;
     std::optional<Result<void>> result{};
-    Thread thread{};  // The thread uses `probe`, so the thread is destroyed first.
+    Thread thread{};  // This member is destroyed first, so the thread ends before `probe`.
   };
 
   void start(State& state, SteadyTime deadline);
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;  // `mutex_` guards the following members.
+  std::mutex mutex_;  // Guards the following members.
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
   bool is_checking_ = false;
-  std::list<State>
-      states_;  // This member is destroyed first, so the threads end while the other members exist.
+  std::list<State> states_;  // This member is destroyed first, so the threads end before the other members.
 };
 
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);

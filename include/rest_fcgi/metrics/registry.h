@@ -54,7 +54,7 @@ class Histogram {
     nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
   }
 
-  /// Returns the number of durations in this bucket alone. The last bucket, `kBounds.size()`, has no upper
+  /// Returns the number of durations in one bucket alone. The last bucket, `kBounds.size()`, has no upper
   /// bound.
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
   [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
@@ -102,12 +102,11 @@ class Family {
 
   [[nodiscard]] std::string_view name() const noexcept { return description_.name; }
   [[nodiscard]] bool is_limited() const noexcept { return !description_.labels.empty(); }
-  /// Returns how many calls of `with` got the shared series, because there were already `max_series` others.
+  /// Returns the number of calls of `with` that got the shared series instead of a new series.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
-  // Finds a series by a hash and without a copy of texts, because `with` is called several times for each
-  // request.
+  // `with` runs several times in each request, so the look-up does not copy the label values.
   struct Hash {
     using is_transparent = void;
     template <class Values>
@@ -128,8 +127,7 @@ class Family {
   void write(Writer& writer, const std::vector<std::string>& values, const Metric& metric) const;
 
   const Description description_;
-  mutable std::mutex mutex_;
-  // Maps label values to series. `mutex_` guards this member.
+  mutable std::mutex mutex_;  // Guards `series_`.
   std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal> series_;
   Metric other_;
   Counter dropped_;
@@ -152,7 +150,7 @@ class Registry {
   [[nodiscard]] std::string text(Format wanted) const;
 
  private:
-  /// A metric family whose metric type is hidden, so that one list can hold all families.
+  /// Hides the metric type, so that one list can hold all families.
   struct Entry {
     std::shared_ptr<void> family;
     std::function<void(Writer&)> write;
@@ -172,7 +170,7 @@ class Registry {
     return made;
   }
 
-  // `mutex_` guards `entries_` and `collects_`.
+  // Guards `entries_` and `collects_`.
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::vector<std::function<void(Writer&)>> collects_;
