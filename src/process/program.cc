@@ -31,16 +31,15 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // `kReadsInARow` limits the reads from a pipe between two calls of poll(2).
-// `kStartPatience` is the longest wait until rest_fcgi_run reports that the program has started.
+constexpr int kReadsInARow = 32;  // The largest number of reads from one pipe between two calls of poll(2).
+// The longest wait until rest_fcgi_run reports the start of the program.
 constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// Refuses arguments, variables and a folder that contain a NUL byte, because execve(2) reads a text only up
-/// to a NUL byte.
+/// execve(2) would read a text only up to a NUL byte.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -56,11 +55,11 @@ struct Streams {
   UniqueFd output;
   UniqueFd errors;
   std::array<UniqueFd, 3> theirs;
-  UniqueFd wake;  ///< An eventfd. A stop request writes to it, so that poll(2) returns.
+  UniqueFd wake;  ///< An eventfd. A stop request writes to `wake`, so that poll(2) returns.
 };
 
-/// Makes a pipe. `ours` is the object `read` or the object `write`. This end becomes non-blocking. Returns
-/// false and sets errno on failure.
+/// Makes a pipe whose end `ours`, either `read` or `write`, is non-blocking. Returns false and sets errno on
+/// failure.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
@@ -90,8 +89,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One run of a program. Sends the StartOrder to rest_fcgi_run, exchanges input and output with the program,
-/// and waits until rest_fcgi_run reports the end. Only one thread may use the object.
+/// One run of a program. Used by one thread.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -121,24 +119,23 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // `order_` has the bytes of the StartOrder that are still to be sent.
-  Reply reply_;               // `reply_` is the latest reply of rest_fcgi_run. It may be incomplete.
-  std::size_t received_ = 0;  // `received_` is the number of received bytes of `reply_`.
-  std::string answers_;       // `answers_` has the results of `on_line`, which follow the input.
-  std::size_t fed_ = 0;       // `fed_` is the number of sent bytes of the input and of `answers_`.
+  std::string order_;         // The bytes of the StartOrder that are still to be sent.
+  Reply reply_;               // The latest reply of rest_fcgi_run, which may be incomplete.
+  std::size_t received_ = 0;  // The number of received bytes of `reply_`.
+  std::string answers_;       // The results of `on_line`, which follow the input.
+  std::size_t fed_ = 0;       // The number of sent bytes of the input and of `answers_`.
   Ended ended_;
   bool is_last_ = false;  // Whether rest_fcgi_run has sent its last reply.
   std::optional<SteadyTime> give_up_at_;
   bool is_exited_ = false;  // Whether the program has ended while its child processes still run.
   bool is_stopping_ = false;
-  // Whether rest_fcgi_run closed the socket, or replied with another protocol version.
+  // Whether rest_fcgi_run closed the socket or has another protocol version.
   bool is_closed_ = false;
   bool is_given_up_ = false;
 };
 
-/// If the program still runs after an exception, tells rest_fcgi_run to end it. Waits for the end of
-/// rest_fcgi_run, because the destructor of `helper_` kills rest_fcgi_run and could leave the program
-/// running.
+/// After an exception, the program may still run. Waits for the end of rest_fcgi_run, because the destructor
+/// of `helper_` kills rest_fcgi_run and could leave the program running.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -152,8 +149,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // The thread that requests the stop runs this callback. The callback calls shutdown(2) itself, because
-    // this process may end before `poll_once` returns.
+    // The callback calls shutdown(2) itself, because this process may end before `poll_once` returns.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -168,7 +164,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // poll(2) ignores the descriptor -1, which stands for a file that need not be watched now.
+  // poll(2) ignores the descriptor -1.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -183,8 +179,7 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// Sends as much of the StartOrder as possible. The first byte carries the program's three standard
-/// descriptors, which this process then closes.
+/// The first byte carries the program's three standard descriptors, which this process then closes.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -264,7 +259,7 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  // If rest_fcgi_run has another protocol version, its replies cannot be read, so the run ends.
+  // This process cannot read the replies of another protocol version.
   is_closed_ = reply_.version != wire::kVersion;
   if (is_closed_) return;
   reply_.text.back() = '\0';
@@ -281,7 +276,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Makes rest_fcgi_run end the child processes that still run after the end of the program.
+/// Ends the child processes that still run after the end of the program.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

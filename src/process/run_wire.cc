@@ -6,8 +6,8 @@
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// The beginning of the bytes of a StartOrder, with a fixed size. The ids of the groups follow, then the
-/// texts: the folder, the arguments and the variables. Each text ends with a NUL byte.
+/// The fixed part of a StartOrder. The ids of the groups follow, then the folder, the arguments and the
+/// variables. Each text ends with a NUL byte.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;
@@ -28,7 +28,7 @@ void append(std::string& frame, const Plain& value) {
   frame.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Removes a value from the front of `body`. Returns false if `body` is too short.
+/// Returns false if `body` is too short.
 template <class Plain>
 bool take(std::string_view& body, Plain& value) {
   if (body.size() < sizeof value) return false;

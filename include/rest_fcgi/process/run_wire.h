@@ -45,7 +45,7 @@ namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kHeader = 4;  ///< `kHeader` is the size of the length field in bytes.
-/// `kMaxOrder` limits a StartOrder in bytes. Linux allows 6 MiB for a new program (execve(2)).
+/// The largest size of a StartOrder in bytes. Linux allows 6 MiB for a new program (execve(2)).
 inline constexpr std::size_t kMaxOrder = 8 << 20;
 
 /// A reply of rest_fcgi_run. The socket carries the bytes of this struct.
@@ -66,11 +66,11 @@ struct Reply {
   };
   std::uint32_t version = kVersion;
   Kind kind = Kind::failed;
-  /// While the program runs, `number` is its pid. After its end, `number` is its exit status, or the negative
-  /// number of the signal that ended the program.
+  /// The pid while the program runs. After the program's end, its exit status, or the negative number of the
+  /// signal that ended the program.
   std::int32_t number = 0;
-  /// A text that ends with a NUL byte. For `missing` and `failed`, the text is the reason. After the end of
-  /// the program, the text lists the processes that cannot be ended. Otherwise the text is empty.
+  /// A text that ends with a NUL byte: the reason of `missing` or `failed`, or the processes that cannot be
+  /// ended. May be empty.
   std::array<char, 4500> text{};
 };
 
