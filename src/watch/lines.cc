@@ -12,15 +12,15 @@
 namespace rest_fcgi::watch {
 namespace {
 
-/// The fields of an event's data that a line shows, in this order.
+/// The fields of an event's data that a line shows.
 constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "retcode", "act", "result"};
 
-/// Size limits in bytes: `kMostOfValue` for one shown field, and `kMostOfData` for the whole data of an
-/// event. A line shows the whole data only if the data has none of the fields in `kFields`.
+/// Size limits in bytes for one shown field, and for the whole data of an event. A line shows the whole data
+/// only if the data has none of `kFields`.
 constexpr std::size_t kMostOfValue = 64;
 constexpr std::size_t kMostOfData = 120;
 
-/// Returns the first character of `text`, which is valid UTF-8 and not empty.
+/// REQUIRES: `text` is valid UTF-8 and not empty.
 char32_t first_character(std::string_view text, std::size_t size) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (size == 1) return byte(0);
@@ -29,8 +29,7 @@ char32_t first_character(std::string_view text, std::size_t size) {
   return character;
 }
 
-/// Returns whether the character is a control character or changes the direction of text. A terminal acts
-/// on such a character and does not show it.
+/// A terminal does not show such a character, but acts on it.
 bool is_control(char32_t character) {
   const auto is_in = [character](char32_t first, char32_t last) {
     return character >= first && character <= last;
@@ -46,8 +45,7 @@ std::string word_of(const JsonValue& value) {
   return escaped(excerpt(is_plain ? std::string(text) : value.json().text(), kMostOfValue));
 }
 
-/// Returns the local time of an event as `HH:MM:SS`. `stamp` is its time in UTC, such as
-/// `2026-11-26T12:13:14.123456`.
+/// Returns the local time as `HH:MM:SS`. `stamp` is in UTC, such as `2026-11-26T12:13:14.123456`.
 std::string time_of(const std::string& stamp) {
   std::tm time{};
   if (::strptime(stamp.c_str(), "%Y-%m-%dT%H:%M:%S", &time) == nullptr) return "--:--:--";

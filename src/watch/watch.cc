@@ -30,7 +30,6 @@ struct CurlDeleter {
 };
 using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
-/// The header with the token. The destructor wipes it.
 class TokenHeader {
  public:
   explicit TokenHeader(const Secret& token) {
@@ -54,13 +53,12 @@ class TokenHeader {
   curl_slist* list_;
 };
 
-/// The reply to `GET /events` while it arrives.
 struct Stream {
   CURL* handle;
   const Options& options;
   DataReader reader{};
-  std::string refusal{};          ///< `refusal` is the beginning of a reply that is not an event stream.
-  std::optional<Error> failed{};  ///< `failed` is the reason why `on_bytes` ended the transfer.
+  std::string refusal{};          ///< The beginning of a reply that is not an event stream.
+  std::optional<Error> failed{};  ///< Why `on_bytes` ended the transfer.
 };
 
 bool is_event_stream(CURL* handle) {
@@ -95,7 +93,7 @@ std::size_t on_bytes(const char* data, std::size_t size, std::size_t count, void
   return stream.failed ? 0 : bytes.size();
 }
 
-/// Returns the URL of the event stream. The URL has the tag filter, so that the service sends less.
+/// The URL contains the tag filter, so that the service sends less.
 std::string events_url(CURL* handle, const Options& options) {
   std::string url = options.url;
   while (url.ends_with('/')) url.pop_back();
@@ -117,14 +115,12 @@ void configure(CURL* handle, const std::string& url, const TokenHeader& header, 
   curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // libcurl uses no proxy, because a proxy would see the token.
-  // libcurl itself does not read SSL_CERT_FILE, but the programs curl and openssl do. So this function passes
-  // the file to libcurl.
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // A proxy would see the token. libcurl itself does not read
+                                                // SSL_CERT_FILE, but the programs curl and openssl do.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
     curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }
 
-/// Returns why the transfer ended.
 Error reason(const Stream& stream, CURLcode code, const char* message) {
   if (stream.failed) return *stream.failed;
   long status = 0;
@@ -154,7 +150,7 @@ Error reason(const Stream& stream, CURLcode code, const char* message) {
 }  // namespace
 
 Error run(const Options& options, const Secret& token) {
-  // Unblocks all signals and resets SIGPIPE, so that Ctrl-C and a closed pipe end the process.
+  // Ctrl-C and a closed pipe have to end the process.
   sigset_t none;
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
