@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// The number of pages from which on `checkpoint` makes SQLite reuse the file of the write-ahead log.
+// If the write-ahead log has this number of pages, `checkpoint` makes SQLite reuse the log's file.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace

@@ -124,8 +124,8 @@ class Store {
 
   const std::string path_;
   std::mutex write_mutex_;              // Guards `writer_`, `syncer_` and `commit_observer_`.
-  std::unique_ptr<Connection> writer_;  // Commits without fsync.
-  // Commits with synchronous=FULL.
+  std::unique_ptr<Connection> writer_;  // The connection for commits without fsync.
+  // The connection for commits with synchronous=FULL.
   std::unique_ptr<Connection> syncer_;
   CommitObserver commit_observer_;
   std::unique_ptr<Connection> maintainer_;
@@ -140,12 +140,12 @@ class Store {
   // The number of times that the database file was opened.
   std::uint64_t generation_ = 0;
 
-  std::mutex tasks_mutex_;  // Guards `tasks_`, also while a task runs.
+  std::mutex tasks_mutex_;  // Guards `tasks_`. The store holds this mutex while a task runs.
   std::list<Task> tasks_;
   std::mutex stop_mutex_;  // Guards `is_stopping_`.
   std::condition_variable stop_;
   bool is_stopping_ = false;
-  Thread thread_;  // The last member, because the thread uses the other members.
+  Thread thread_;  // This member is destroyed first, so the thread ends before the other members.
 };
 
 }  // namespace rest_fcgi::store
