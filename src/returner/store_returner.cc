@@ -16,9 +16,9 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-// The largest number of old jobs that one transaction deletes.
+// The largest number of jobs that one transaction deletes from a database on disk.
 constexpr std::int64_t kSlice = 500;
-// The same limit for a database in memory.
+// The largest number of jobs that one transaction deletes from a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
 // The size of a database in memory is checked once for each `max_bytes / kChecks` bytes of new jobs.
 constexpr std::size_t kChecks = 8;
@@ -237,7 +237,7 @@ class StoreReturner final : public Returner {
   const Clock& clock_;
   std::atomic<std::size_t> unchecked_bytes_ = 0;
   std::atomic<bool> has_dropped_ = false;
-  // The last member, because the task uses the other members.
+  // This member is destroyed first, so the task ends before the other members.
   Store::Registration cleaning_;
 };
 

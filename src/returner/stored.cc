@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kJidDigits = 20;
 constexpr JidKey kCentury = 1'000'000'000'000'000'000;
 constexpr JidKey kOurCentury = 20;
-// Jids of other centuries do not fit into a key.
+// A jid from an earlier or later century does not fit into a key.
 constexpr JidKey kFirstCentury = 11;
 constexpr JidKey kLastCentury = 28;
 constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostSends = 8;
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-// The limit matters if other processes change the same load at the same time.
+// The largest number of attempts to change a load that other processes also change.
 constexpr int kMostTries = 8;
 
 /// The write of one job's load, or of one minion's return, into etcd.

@@ -21,7 +21,7 @@ using store::Row;
 constexpr std::int64_t kMostRows = 512;
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 constexpr auto kGroupTime = 10ms;   // The pause after a new row, to collect more rows.
-constexpr auto kRowsEvery = 200ms;  // The interval between looks for rows of other processes.
+constexpr auto kRowsEvery = 200ms;  // The interval at which the thread looks for rows of other processes.
 constexpr auto kFailurePause = 500ms;
 constexpr auto kFlushTime = 10s;
 constexpr auto kPollTime = 20ms;    // The interval at which `flush` looks for deliveries of other processes.

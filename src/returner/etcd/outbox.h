@@ -90,7 +90,7 @@ class Outbox {
   std::uint64_t lost_ = 0;  // The number of rows dropped since the outbox became full.
 
   store::Store::Registration renewal_;
-  // The last member, because the thread uses the other members.
+  // This member is destroyed first, so the thread ends before the other members.
   Thread thread_;
 };
 

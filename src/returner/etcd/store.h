@@ -37,8 +37,8 @@ struct EtcdWrite {
   /// The condition under which etcd skips the puts.
   enum class Unless {
     never,
-    exists,  ///< Skips the puts if the key `guard` exists.
-    /// Skips the puts if the value of the key `guard` sorts after the text `than`.
+    exists,  ///< etcd skips the puts if the key `guard` exists.
+    /// etcd skips the puts if the value of the key `guard` sorts after the text `than`.
     greater,
   };
   Unless unless = Unless::never;
@@ -58,7 +58,7 @@ struct EtcdWalk {
 class EtcdStore {
  public:
   using Visitor = std::function<void(const std::string& key, const std::string& value)>;
-  /// Gets a jid and the stored load of its job. Returns whether the visitor wants the next load.
+  /// A function that gets a jid and the stored load of its job, and returns whether it wants the next load.
   using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
 
   virtual ~EtcdStore() = default;

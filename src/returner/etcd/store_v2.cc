@@ -12,7 +12,7 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-// The limit matters if other processes put the same key at the same time.
+// The largest number of attempts to put a key that other processes also change.
 constexpr int kMostPuts = 8;
 constexpr std::size_t kMostGets = 8;
 constexpr std::size_t kLoadsOfWalk = 64;

@@ -77,7 +77,7 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  /// The first possible key after the child.
+  /// The first possible key after the child's key, or after all keys in the child's folder.
   std::string next;
 };
 
@@ -259,7 +259,7 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // One second in microseconds.
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-// A time span with more loads is divided.
+// The largest number of loads in one time span. A time span with more loads is divided.
 constexpr std::size_t kMostLoads = 512;
 
 /// Visits the loads of jobs, one time span after another. The number of jobs in a time span determines the

@@ -27,7 +27,8 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostWaiting = 1024 * 1024;
 constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // The pause after a failed write of events.
-constexpr milliseconds kLookEvery{1000};    // The interval between looks for listeners of other processes.
+constexpr milliseconds kLookEvery{
+    1000};  // The interval at which the thread looks for listeners of other processes.
 
 constexpr milliseconds kSlice{200};  // The interval at which the watch checks whether to stop.
 // A watch runs this long even if `ClusterListener::wanted` returns false.
