@@ -60,7 +60,8 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    // 0 means unknown. `note_failure` keeps the ID, so that `set_cluster` can detect a replaced cluster.
+    // The member's cluster ID, or 0 if unknown. `note_failure` keeps the ID, so that `set_cluster` can detect
+    // a replaced cluster.
     std::uint64_t cluster_id = 0;
   };
 
