@@ -35,9 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
-// rest_fcgi_pam asks PAM about logins for the server rest_fcgi. It is a separate program, because PAM's
-// modules are not thread-safe and often need root. It reads requests from standard input and writes answers
-// to standard output. rest_fcgi or a systemd socket unit starts rest_fcgi_pam.
+// rest_fcgi_pam asks PAM about logins for the server rest_fcgi. PAM's modules are not thread-safe and often
+// need root, so this is a separate program. It reads requests from standard input and writes answers to
+// standard output. The server or a systemd socket unit starts rest_fcgi_pam.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -48,7 +48,7 @@ using auth::pam::Request;
 
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
-/// Returns a copy of a text, which PAM's modules free. Returns null if there is no memory.
+/// PAM's modules free the copy. Returns null if there is no memory.
 char* copy_for_pam(std::string_view text) {
   char* const copy = static_cast<char*>(std::calloc(text.size() + 1, 1));
   if (copy != nullptr) std::copy(text.begin(), text.end(), copy);
@@ -91,7 +91,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Does nothing. PAM calls this function after a failed login instead of waiting. rest_fcgi itself waits.
+/// PAM calls this function instead of waiting after a failed login. rest_fcgi itself waits.
 void no_delay(int, unsigned, void*) {}
 
 class Conversation {
@@ -110,8 +110,7 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Calls `step(handle)` if all earlier steps have succeeded. Returns whether all steps so far have
-  /// succeeded.
+  /// Calls `step(handle)` unless an earlier step has failed. Returns whether all steps have succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
@@ -153,21 +152,20 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 constexpr const char* kShadow = "/etc/shadow";
 
-/// Returns whether the PAM module pam_unix can check passwords of other users in this process. pam_unix needs
-/// root or the right to read /etc/shadow.
+/// The PAM module pam_unix needs root, or the right to read /etc/shadow, to check passwords of other users.
 bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Returns the file name of a PAM service. libpam uses the service's name in lower case.
+/// libpam uses the name of a PAM service in lower case.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// Returns the path of the file of a PAM service, or an empty text if there is no file. Looks in `confdir`,
-/// or in the system's folders if `confdir` is empty.
+/// Returns the path of the file of a PAM service, or an empty text if there is no file. If `confdir` is
+/// empty, looks in the system's folders.
 std::string path_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> folders =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
@@ -181,7 +179,7 @@ std::string path_of(const std::string& service, const std::string& confdir) {
 
 /// Returns whether the file of a PAM service, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // The deepest nesting of included files. libpam has the same limit.
+  constexpr int kMaxDepth = 16;  // libpam has the same limit for nested files.
   std::ifstream file(path_of(service, confdir));
   for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -248,11 +246,10 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// The length of the longest burst in seconds. A burst may have as many wrong passwords as the limit allows in
-// this time.
+// A burst may have as many wrong passwords as the limit allows in this number of seconds.
 constexpr int kBurst = 5;
 
-/// Returns the time since the host started. All processes read the same clock, and the clock never goes back.
+/// All processes read the same clock, and the clock never goes back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
@@ -276,14 +273,14 @@ class FailureRate {
                    path.c_str(), ::strerror(errno));
   }
 
-  /// Counts a password as wrong before the check. Returns false if too many passwords were wrong. The caller
-  /// must then not check the password.
+  /// Counts a password as wrong before the check. Returns false if too many passwords were wrong and the
+  /// caller must not check this password.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // The file may be damaged. A time outside the possible range becomes the nearest possible time.
+      // The file may be damaged.
       counted_until_ = std::clamp(counted_until_, time, most);
       has_room = counted_until_ + interval_ <= most;
       if (has_room) counted_until_ += interval_;
@@ -299,8 +296,7 @@ class FailureRate {
  private:
   using Time = std::chrono::nanoseconds;
 
-  /// Reads `counted_until_` from the file, calls `change` and writes `counted_until_` back, while this
-  /// process holds the file's lock.
+  /// Reads and writes `counted_until_` in the file under the file's lock, and calls `change` in between.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
@@ -315,12 +311,12 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // The time up to which wrong passwords are counted. Each wrong password adds `interval_` to this time or,
-  // if this time has passed, to the present time. At `kBurst` seconds in the future, the limit is reached.
+  // Each wrong password adds `interval_` to this time or, if this time has passed, to the present time. The
+  // limit is reached `kBurst` seconds in the future.
   Time counted_until_{0};
 };
 
-// The time limit for a request in seconds. It is longer than the 30 seconds for which rest_fcgi waits.
+// The time limit for a request in seconds. rest_fcgi itself waits only 30 seconds.
 constexpr unsigned kLongestRequest = 60;
 
 constexpr const char* kUsage =
@@ -375,14 +371,12 @@ void harden() {
   ::umask(077);
 }
 
-/// Returns a duplicate of a standard descriptor. Programs that PAM's modules start do not inherit the
-/// duplicate.
+/// Programs that PAM's modules start do not inherit the duplicate of `fd`.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Redirects standard input to /dev/null and standard output to standard error. Output of PAM's modules
-/// therefore does not get between the answers to rest_fcgi.
+/// The output of PAM's modules must not get between the answers to rest_fcgi.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
@@ -402,8 +396,7 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// Waits for the next frame and returns its body. Returns std::nullopt at the end of the input, or if the
-/// frame is malformed.
+/// Returns std::nullopt at the end of the input, or if the frame is malformed.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;

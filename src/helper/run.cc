@@ -35,8 +35,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/process/run_wire.h"
 
-// rest_fcgi_run starts one program for the server rest_fcgi. It ends when all processes of the program have
-// ended. Its standard input is a socket to rest_fcgi. rest_fcgi or a systemd socket unit starts
+// rest_fcgi_run starts one program for the server rest_fcgi, and ends when all processes of the program have
+// ended. Its standard input is a socket to the server. The server or a systemd socket unit starts
 // rest_fcgi_run.
 
 namespace rest_fcgi::helper {
@@ -52,7 +52,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // How long rest_fcgi_run waits for the end of killed processes.
+constexpr milliseconds kKillPatience{5000};  // The longest wait for the end of killed processes.
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -63,7 +63,7 @@ std::string quoted_excerpt(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// The reason why the child process cannot start the program. The child process writes this object to a pipe.
+/// The child process writes a StartFailure to a pipe if it cannot start the program.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
@@ -97,7 +97,6 @@ std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// Returns the value of an environment variable, or an empty text if the variable is not set.
 std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
@@ -116,8 +115,7 @@ std::vector<std::string> environment_for(const StartOrder& order) {
   return environment;
 }
 
-/// Returns the paths at which to look for a program, in order. Python's subprocess module uses the same
-/// paths.
+/// Python's subprocess module looks for a program at the same paths.
 std::vector<std::string> candidates_for(const std::string& name,
                                         const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos) return {name};
@@ -135,7 +133,7 @@ std::vector<std::string> candidates_for(const std::string& name,
   return candidates;
 }
 
-/// Returns the null-terminated array that execve(2) expects. The array borrows the texts.
+/// The array ends with a null pointer, as execve(2) expects, and borrows the texts.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -154,8 +152,8 @@ class Beginning {
   /// its parent, the process `helper`, ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal)
-      ::signal(signal, SIG_DFL);  // `signal` fails only for SIGKILL and SIGSTOP, which have no handlers.
-    ::setsid();                   // `setsid` cannot fail, because a new process leads no process group.
+      ::signal(signal, SIG_DFL);  // SIGKILL and SIGSTOP have no handlers, so `signal` fails for them.
+    ::setsid();                   // A new process leads no process group, so `setsid` cannot fail.
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
         give_up(StartFailure::Step::preparation);
@@ -206,8 +204,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // If one of the paths exists, reports the error of this path. The program counts as missing only if no
-      // path exists.
+      // The program counts as missing only if no path exists.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -248,7 +245,7 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  // The pipe on which the child process reports a failure. A successful execve(2) closes the pipe.
+  // A successful execve(2) closes this pipe, on which the child process reports a failure.
   UniqueFd report_;
   pid_t program_ = 0;
   std::optional<Time> term_at_;
@@ -256,7 +253,7 @@ class Job {
   std::optional<StartFailure> failure_;
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
-  bool is_closed_ = false;  // Whether rest_fcgi closed its end of the socket.
+  bool is_closed_ = false;
   bool is_gone_ = false;
   bool is_childless_ = false;  // Whether the program and all its child processes have ended.
   bool is_time_to_kill_ = false;
@@ -274,7 +271,7 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : remaining_processes()));
 }
 
-/// Starts the child process that becomes the program. Returns false and sets errno on failure.
+/// Returns false and sets errno on failure.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -307,8 +304,8 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  // rest_fcgi sends nothing after the StartOrder. An event on the socket therefore means that rest_fcgi
-  // closed its end of the socket or shut down the socket for writing.
+  // rest_fcgi sends nothing after the StartOrder, so an event means that rest_fcgi has closed or shut down
+  // its end of the socket.
   if (waited[0].revents != 0) {
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
@@ -345,8 +342,8 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // Kills the process group while the program is still a zombie. Later, the kernel may give the number of the
-  // group to other processes.
+  // While the program is a zombie, the kernel does not give the number of its process group to other
+  // processes.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -369,12 +366,11 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // If the program has no own process group yet, only the program gets the signal.
+  // The program may not have its own process group yet.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
-/// Kills the child processes of rest_fcgi_run until the last child has ended. The children of a killed
-/// process become children of rest_fcgi_run and are killed too.
+/// The children of a killed process become children of rest_fcgi_run and are killed too.
 void Job::end_all() {
   const Time deadline = steady_clock::now() + kKillPatience;
   while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
@@ -389,13 +385,13 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// Kills all present child processes. Returns false if there are child processes but none can be killed.
+/// Returns false if there are child processes but none can be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // An empty list is no failure, because the kernel's list of children may be incomplete for a moment.
+  // The kernel's list of children may be incomplete for a moment.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // Also kills the child's process group, because the child may have started another process a moment ago.
+    // The child may have started another process a moment ago, so its process group is killed too.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -425,7 +421,6 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the length of the StartOrder from the socket, and the three descriptors that rest_fcgi sends.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};
@@ -465,7 +460,7 @@ int run(int argc, char** argv) {
                         " or root at its other end",
                     EX_NOPERM);
   }
-  // Opens the descriptors 0, 1 and 2 if they are closed, so that no other file gets their numbers.
+  // Closed standard descriptors are opened, so that no other file gets their numbers.
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);

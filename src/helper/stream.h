@@ -11,8 +11,7 @@
 
 namespace rest_fcgi::helper {
 
-/// Returns whether the process at the other end of a socket runs as `user` or as root. The socket is the
-/// standard input of this process.
+/// Returns whether the process at the other end of standard input, a socket, runs as `user` or as root.
 [[nodiscard]] inline bool is_peer(const std::string& user) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -21,7 +20,7 @@ namespace rest_fcgi::helper {
   return peer.uid == 0 || (entry != nullptr && peer.uid == entry->pw_uid);
 }
 
-/// Reads exactly `size` bytes. Returns false if the stream ends early or cannot be read.
+/// Returns false if the stream ends early or cannot be read.
 [[nodiscard]] inline bool read_all(int fd, char* to, std::size_t size) {
   while (size > 0) {
     const ssize_t got = ::read(fd, to, size);
@@ -33,7 +32,7 @@ namespace rest_fcgi::helper {
   return true;
 }
 
-/// Writes all bytes. Returns false on failure, for example because the other end is closed.
+/// Returns false on failure, for example because the other end is closed.
 inline bool write_all(int fd, const char* from, std::size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, from, size);
