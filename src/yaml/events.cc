@@ -18,7 +18,7 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// Returns the line and column of the byte at an offset. libyaml reports only an offset for some errors.
+/// libyaml reports only the offset of some errors.
 yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line = before.rfind('\n') + 1;
@@ -26,8 +26,8 @@ yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   return {offset, feeds, before.size() - line};
 }
 
-/// Decodes base64. Like Python, ignores characters outside the base64 alphabet. Returns std::nullopt if the
-/// last byte is incomplete.
+/// Like Python, ignores characters outside the base64 alphabet. Returns std::nullopt if the last byte is
+/// incomplete.
 std::optional<std::string> decoded_base64(std::string_view text) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
@@ -84,7 +84,7 @@ std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   return *std::move(bytes);
 }
 
-/// Returns the type of a scalar that has a YAML tag. Throws Mistake if Salt's loader refuses the tag.
+/// Throws Mistake if Salt's loader refuses the tag.
 Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::string_view text) {
   const std::string tag = short_tag(full_tag);
   if (tag == "null") return Kind::null;
@@ -114,7 +114,7 @@ Events::Events(std::string_view text) : text_(text) {
 
 Events::~Events() {
   forget_event();
-  // Overwrites libyaml's buffers, which may contain passwords. libyaml itself only frees the buffers.
+  // libyaml would only free its buffers, which may contain passwords.
   const auto wipe_all = [](auto& buffer) {
     wipe(reinterpret_cast<char*>(buffer.start), static_cast<std::size_t>(buffer.end - buffer.start));
   };

@@ -42,7 +42,7 @@ class Events {
   yaml_event_t event_{};
 };
 
-/// Returns a tag without the prefix `tag:yaml.org,2002:`. Returns a tag without this prefix unchanged.
+/// Removes the prefix `tag:yaml.org,2002:` of a tag.
 [[nodiscard]] std::string short_tag(const yaml_char_t* tag);
 
 /// A scalar with the type and the text that Salt's YAML loader gives it.
@@ -62,10 +62,10 @@ void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key
 
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);
 
-/// Returns the Error for a mistake in `text`. Its message has the form of `mistake_at`.
+/// The message has the form of `mistake_at`.
 [[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
-/// Returns the text of a tag, an anchor or an alias. Returns an empty text for a null pointer.
+/// Returns an empty text for a null pointer.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);
 
 [[nodiscard]] std::string too_deep(const Limits& limits);

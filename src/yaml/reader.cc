@@ -21,8 +21,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// A YAML alias (`*name`) copies the node of its anchor. This is the largest total size in bytes of the texts
-// in the copies of a file.
+// The largest total size of the texts that aliases copy, in bytes. An alias (`*name`) copies the node of its
+// anchor.
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
@@ -52,8 +52,8 @@ std::string_view name_of_tag(std::string_view tag) {
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
-/// Returns the text as valid UTF-8. yaml-cpp 0.7 omits the first UTF-8 byte of the characters that the
-/// escapes `\N` and `\_` stand for. Adds this byte.
+/// yaml-cpp 0.7 omits the first UTF-8 byte of the characters that the escapes `\N` and `\_` stand for. Adds
+/// this byte.
 std::string repaired(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -69,8 +69,7 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // The tags below mean a string. "!" is the tag that yaml-cpp gives to a scalar in quotes. Salt reads a
-  // timestamp as a string.
+  // yaml-cpp gives the tag "!" to a scalar in quotes. Salt reads a timestamp as a string.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
   // PyYAML for Python 2 wrote strings with the tags `python/unicode` and `python/str`.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
@@ -79,8 +78,8 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< `bytes` is the total size of keys and scalars in bytes.
-  std::size_t depth = 0;  ///< `depth` is the depth of nested lists and maps.
+  std::size_t bytes = 0;  ///< The total size of keys and scalars in bytes.
+  std::size_t depth = 0;
 };
 
 Size size_of(const Node& node) {
@@ -177,7 +176,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (found == anchored_.end())
       fail(mark, "found an alias inside of the value that it names, expected another value");
     const Size size = size_of(found->second);
-    // `size.values` also counts the copied value itself, which `add` counts below. So one is subtracted here.
+    // `size.values` includes the copied value itself, which `add` counts below.
     count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
@@ -227,7 +226,6 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
-  /// A list or map whose end the parser has not read yet.
   struct Open {
     Node node;
     YAML::anchor_t anchor;
@@ -259,7 +257,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Adds `values` to `values_`. Throws if `values_` is then above the limit.
+  /// Throws if `values_` exceeds the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -303,7 +301,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // yaml-cpp reports a missing value at a later line. Uses the position of the value's key instead.
+      // yaml-cpp reports a missing value at a later line than its key.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
@@ -321,9 +319,9 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< `anchored_` has the complete values with an anchor.
-  std::size_t values_ = 0;        ///< `values_` counts keys and values, including copies by aliases.
-  std::size_t copied_bytes_ = 0;  ///< `copied_bytes_` is the size of the texts that aliases copied.
+  std::map<YAML::anchor_t, Node> anchored_;
+  std::size_t values_ = 0;        ///< The number of keys and values, including copies by aliases.
+  std::size_t copied_bytes_ = 0;  ///< The total size of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {
@@ -352,7 +350,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// Goes back by one character. yaml-cpp calls this function after it has looked for a byte order mark.
+  /// yaml-cpp goes back by one character after it has looked for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -362,7 +360,7 @@ class Input : public std::streambuf {
 
  private:
   void show(std::string_view part, std::size_t from) {
-    // setg() takes pointers to non-const characters, but this stream does not change the characters.
+    // This stream does not change the characters.
     char* const begin = const_cast<char*>(part.data());
     setg(begin, begin + from, begin + part.size());
   }

@@ -25,8 +25,7 @@ bool is_plain_character(char32_t c) {
   return c >= 0xA0 && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF && c != 0x10FFFF;
 }
 
-/// Returns whether the text may need quotes because of the character at `at`, for example because of a colon
-/// before a blank.
+/// For example, a text with a colon before a blank may need quotes.
 bool is_indicator(std::u32string_view text, std::size_t at) {
   const char32_t c = text[at];
   const bool before_blank = at + 1 >= text.size() || is_blank(text[at + 1]);
@@ -43,8 +42,7 @@ const Regex& timestamp_pattern() {
   return pattern;
 }
 
-/// Returns whether the text looks like a number of more than 1000 digits. The writer puts such a text in
-/// quotes without a call of `kind_of_plain`.
+/// The writer puts such a text in quotes without the expensive call of `kind_of_plain`.
 bool is_long_number(std::string_view text) {
   constexpr std::size_t kLong = 1000;
   return text.size() > kLong && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos;

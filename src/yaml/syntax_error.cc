@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kNowhere = std::string_view::npos;
 
-/// Messages of yaml-cpp, each with the text in plain words that replaces it.
+/// Pairs of a message of yaml-cpp and its replacement in plain words.
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
     {"illegal map key", "found \"? \" inside a line, expected quotes around a text that contains it"},
@@ -59,7 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"repeated TAG directive", "found \"%TAG\" for the second time with one handle, expected it once"},
 };
 
-/// Beginnings of messages of yaml-cpp, each with the text in plain words that replaces the message.
+/// Pairs of the beginning of a message of yaml-cpp and the replacement for the whole message.
 constexpr std::pair<std::string_view, std::string_view> kBeginnings[] = {
     {"bad YAML version: ", "found a %YAML line without a version, expected %YAML 1.1, or no such line"},
     {"unknown escape character: ",
@@ -87,15 +87,13 @@ bool has_content(std::string_view line) {
   return !content.empty() && content.front() != '#';
 }
 
-/// Returns a line without the blanks at its ends and without the dashes of list items.
 std::string_view content_of(std::string_view line) {
   std::string_view content = stripped_line(line);
   while (content.starts_with("- ")) content = stripped_line(content.substr(1));
   return content;
 }
 
-/// Returns the offset of the end of the quoted text that begins at `at`. Returns std::nullopt if the closing
-/// quote is missing.
+/// Returns std::nullopt if the closing quote is missing.
 std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size(); ++at) {
@@ -103,13 +101,13 @@ std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) 
       ++at;
     } else if (text[at] == quote) {
       if (quote == '"' || at + 1 == text.size() || text[at + 1] != quote) return at + 1;
-      ++at;  // In a text in single quotes, '' means one quote.
+      ++at;  // In single quotes, '' means one quote.
     }
   }
   return std::nullopt;
 }
 
-/// Returns whether a line has a key, which ends with a colon and a blank.
+/// A key ends with a colon and a blank.
 bool has_key(std::string_view content) {
   std::size_t at = 0;
   if (content.starts_with('"') || content.starts_with('\'')) at = end_of_quotes(content, 0).value_or(0);
@@ -192,8 +190,7 @@ SyntaxError at_line(std::string_view text, std::size_t line, std::string words) 
   return {line, indentation(line_at(text, line)) + 1, std::move(words)};
 }
 
-/// Returns the number of the last line above `line` that is not empty and not a comment. Returns 0 if there
-/// is none.
+/// Returns the number of the last line above `line` that has content, or 0 if there is no such line.
 std::size_t line_above(std::string_view text, std::size_t line) {
   do {
     --line;
@@ -201,8 +198,7 @@ std::size_t line_above(std::string_view text, std::size_t line) {
   return line;
 }
 
-/// Explains the error "illegal map value" of yaml-cpp, which yaml-cpp reports where the next key begins, not
-/// at the cause of the error.
+/// yaml-cpp reports "illegal map value" at the next key, not at the cause of the error.
 SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = line.substr(0, std::min(found.column - 1, line.size()));

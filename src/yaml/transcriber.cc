@@ -14,7 +14,7 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The largest number of bytes of a numeric scalar that an error message shows.
+// The longest part of a number that an error message shows, in bytes.
 constexpr std::size_t kShown = 60;
 
 /// Turns a YAML text from the network into JSON, event by event. A tree of the values would need a hundred
@@ -22,8 +22,7 @@ constexpr std::size_t kShown = 60;
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    // Reserves enough memory for the JSON text. A string that grows needs three times as much memory for a
-    // moment.
+    // A string that grows would need three times as much memory for a moment.
     json_.reserve(text.size() / 4 * 9);
   }
 
@@ -39,19 +38,17 @@ class Transcriber {
   }
 
  private:
-  /// The kinds of YAML lists and maps. The keys of a `set` (`!!set`) become a JSON list. `pairs` stands for
-  /// `!!omap` and `!!pairs`. Each entry of `pairs` is a `pair`, which becomes a JSON list of a key and a
-  /// value.
+  /// `pairs` stands for `!!omap` and `!!pairs`. Each entry of `pairs` is a `pair`, which becomes a JSON list
+  /// of a key and a value. The keys of a `set` become a JSON list.
   enum class Form { list, map, set, pairs, pair };
 
   struct Open {
     Form form;
-    bool expects_value = false;  ///< `expects_value` says whether the last key of a map has no value yet.
-    std::size_t first_key = 0;   ///< `first_key` is the index of a map's first key in `keys_`.
+    bool expects_value = false;  ///< Whether the last key of a map has no value yet.
+    std::size_t first_key = 0;   ///< The index of a map's first key in `keys_`.
     std::size_t entries = 0;
   };
 
-  /// The position of a key in `json_`.
   struct Key {
     std::uint32_t begin;
     std::uint32_t size;
@@ -79,13 +76,13 @@ class Transcriber {
     }
   }
 
-  /// Records the first construct that is valid YAML but that this program refuses. Reading continues, because
-  /// a syntax error in the rest of the text takes precedence.
+  /// Records the first YAML construct that this program refuses. Reading continues, because a syntax error in
+  /// the rest of the text takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// Refuses an alias. Aliases are refused because a few aliases can stand for a very large value.
+  /// A few aliases can stand for a very large value.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -184,7 +181,7 @@ class Transcriber {
     }
   }
 
-  /// Writes a key as a JSON string. For example, the key `1` becomes "1", as in Python's json.dumps.
+  /// As in Python's json.dumps, the key `1` becomes "1".
   void add_key(const yaml_mark_t& mark, const Scalar& scalar) {
     if (scalar.plain && scalar.text == "<<") {
       refuse(mark,
@@ -204,8 +201,7 @@ class Transcriber {
     keys_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(json_.size() - begin)});
   }
 
-  /// Returns a number as JSON. Refuses a number that JSON cannot express. Throws Mistake for a number without
-  /// digits.
+  /// Refuses a number that JSON cannot express. Throws Mistake for a number without digits.
   std::string json_of_number(const yaml_mark_t& mark, const Scalar& scalar) {
     if (auto json = json_of(scalar.kind, scalar.text)) return *std::move(json);
     if (scalar.text.ends_with('_') || scalar.text.ends_with('x') || scalar.text.ends_with('b')) {

@@ -11,7 +11,7 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The width of a line in columns. If a text is longer, the writer begins a new line at the next blank.
+// The largest width of a line in columns. A longer text continues on the next line.
 constexpr std::size_t kWidth = 80;
 // The length of the longest key that is written as `key:`. PyYAML's limit is 128, but PyYAML also counts the
 // tag `!!str`.
@@ -52,7 +52,7 @@ void append(std::string& out, char32_t c) {
   put(0x80U | (c & 0x3FU));
 }
 
-/// Returns a real number with a decimal point, because YAML 1.1 reads a number such as `1e+16` as text.
+/// YAML 1.1 reads a number such as `1e+16` as text, so the number gets a decimal point.
 std::string real_of(std::string_view digits) {
   std::string text(digits);
   if (const std::size_t exponent = text.find_first_of("eE");
@@ -75,11 +75,11 @@ class Writer {
   }
 
  private:
-  /// Where a value stands in the document. The indentation depends on this. For example, a list that is the
-  /// value of a key is not indented.
+  /// The context of a value decides its indentation. For example, a list that is the value of a key is not
+  /// indented.
   enum class Context { root, item, value, key };
 
-  /// Writes a value. Returns whether the value is a scalar without quotes.
+  /// Returns whether the value is a scalar without quotes.
   bool write(JsonValue value, Context context) {
     switch (value.kind()) {
       case JsonValue::Kind::null:
@@ -133,7 +133,7 @@ class Writer {
     }
   }
 
-  /// Writes a key as `key:`, or as `? key` if the key is long, empty or has several lines.
+  /// Writes `? key` if the key is long, empty or has several lines.
   void write_key(std::string_view key) {
     const std::u32string text = decoded(key);
     if (!text.empty() && text.size() <= kLongestKey && !look_at(text).multiline) {
@@ -164,8 +164,8 @@ class Writer {
     return style == Style::plain;
   }
 
-  /// Writes a text, in single quotes if `quoted` is true. If a line is too long, writes a line break in place
-  /// of a single blank. Doubles line breaks and single quotes of the text, as YAML requires.
+  /// Breaks a line that is too long at a single blank. Doubles the text's line breaks and single quotes, as
+  /// YAML requires.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
@@ -193,8 +193,8 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Returns the length of the sequence of blanks, or of line breaks, that begins at `at`. Returns 1 for any
-  /// other character.
+  /// Returns the length of the sequence of blanks, or of line breaks, at `at`. Returns 1 for any other
+  /// character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -202,11 +202,11 @@ class Writer {
     return std::min(end, text.size()) - at;
   }
 
-  /// Writes a text in double quotes. Ends a line with a backslash if the text continues on the next line.
+  /// A backslash at the end of a line means that the text continues on the next line.
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
-    std::size_t start = 0;  // The text from this position on is not yet written.
+    std::size_t start = 0;  // The text from `start` on is not yet written.
     const auto flush = [&](std::size_t end) {
       for (; start < end; ++start) put(text[start]);
     };
@@ -231,7 +231,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// An Indent with `deeper` increases the indentation by two columns while the Indent exists.
+  /// While an Indent with `deeper` exists, the indentation is two columns deeper.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -252,13 +252,11 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Writes a blank if the line is not empty and does not end with a blank.
   void separate() {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Writes blanks up to the column of the indentation. Begins a new line if the current line is already
-  /// longer.
+  /// Begins a new line if the current line is longer than the indentation.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');

@@ -20,9 +20,9 @@ namespace rest_fcgi::yaml {
 
 /// A position in a text.
 struct Place {
-  std::shared_ptr<const std::string> file;  ///< `file` is the file's path. Null for a text without a file.
-  std::size_t line = 0;                     ///< `line` is the number of the line, from 1.
-  std::size_t column = 0;                   ///< `column` is the number of the column, from 1. 0 if unknown.
+  std::shared_ptr<const std::string> file;  ///< Null for a text without a file.
+  std::size_t line = 0;                     ///< The line, from 1.
+  std::size_t column = 0;                   ///< The column, from 1. 0 if unknown.
 };
 
 /// The type that PyYAML gives to a value.
@@ -34,9 +34,9 @@ struct Entry;
 struct Node {
   Kind kind = Kind::null;
   Place place;
-  std::string text;            ///< `text` is a scalar's text, without quotes and with escapes resolved.
-  std::vector<Node> items;     ///< `items` are the items of a list.
-  std::vector<Entry> entries;  ///< `entries` are a map's entries in the order of the text. All keys differ.
+  std::string text;  ///< A scalar's text, without quotes and with escapes resolved.
+  std::vector<Node> items;
+  std::vector<Entry> entries;  ///< A map's entries in the order of the text. All keys differ.
 
   [[nodiscard]] bool is(Kind asked) const noexcept { return kind == asked; }
 
@@ -47,16 +47,16 @@ struct Node {
 };
 
 struct Entry {
-  std::string key;  ///< `key` is the text of the key, without quotes and with escapes resolved.
-  /// `plain_key` says whether the key has no quotes. Only such a key can be `<<` or a number.
+  std::string key;  ///< The key's text, without quotes and with escapes resolved.
+  /// Whether the key has no quotes. Only such a key can be `<<` or a number.
   bool plain_key = true;
-  Place place;  ///< The position of the key.
+  Place place;
   Node value;
 };
 
 struct Limits {
-  std::size_t max_depth = 100;  ///< `max_depth` limits the nesting of lists and maps.
-  /// `max_values` limits the number of keys and values. A value counts again for each of its aliases.
+  std::size_t max_depth = 100;  ///< The deepest nesting of lists and maps.
+  /// The largest number of keys and values. A value counts again for each of its aliases.
   std::size_t max_values = 1000000;
 };
 
