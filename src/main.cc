@@ -39,7 +39,7 @@
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/watch/watch.h"
 
-// This file starts the program rest_fcgi. It creates the components and connects them.
+// The program rest_fcgi creates the components and connects them.
 
 namespace rest_fcgi {
 namespace {
@@ -61,8 +61,8 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Reads the configuration. With `engine: salt`, removes each rule of `external_auth` that this program
-/// cannot compile. Only the Salt master then applies this rule.
+/// With `engine: salt`, removes each rule of `external_auth` that this program cannot compile. Only the Salt
+/// master then applies such a rule.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -96,7 +96,7 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and each port. All applications use `client`. `monitor` may be null.
+/// All applications use `client`. `monitor` may be null.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
@@ -147,8 +147,7 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// Returns a line for each rule of `external_auth` that matches no function or no minion. Returns an empty
-/// text with `engine: salt`.
+/// Returns a line for each rule of `external_auth` that matches no function or no minion.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -160,8 +159,7 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints which features the configuration enables. Also reads the certificates and makes the applications,
-/// to report errors in the configuration that appear only then.
+/// Makes the applications only to find errors in the configuration, for example in certificates.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -185,7 +183,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Checks the configuration for `engine: salt`. If the master does not run, prints only a warning.
+/// If the master does not run, prints only a warning.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);
@@ -195,8 +193,8 @@ int check_master(const config::Settings& settings, const config::CommandLine& co
       event_bus));
 }
 
-/// Returns whether an error of a login means that the back end failed. Such an error does not say whether the
-/// password is right.
+/// Returns whether a login error means that the back end failed. Such an error says nothing about the
+/// password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -247,9 +245,8 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// A reload cannot open or close ports. Replaces the ports in the new configuration `wanted` by the ports
-/// that were opened at the start. Errors: configuration, if `wanted` does not enable the module
-/// (rest_cherrypy or rest_tornado) of an open port.
+/// A reload cannot open or close ports, so `wanted` gets the ports that were opened at the start. Errors:
+/// configuration, if `wanted` does not enable the module (rest_cherrypy or rest_tornado) of an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
@@ -287,8 +284,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Starts a thread that checks etcd and logs warnings. The start of the program must not wait for a cluster
-/// that does not answer.
+/// The start of the program must not wait for an etcd cluster that does not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -331,8 +327,7 @@ void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) 
                  static_cast<double>(numbers.slow_streams));
 }
 
-/// Makes the Monitor, which serves metrics and health checks. Returns null if the configuration enables
-/// neither.
+/// Returns null if the configuration enables neither metrics nor health checks.
 std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
                                               const engine::Runtime& runtime, const Client& client) {
   auto monitor = engine::Monitor::make(settings, runtime);
