@@ -131,7 +131,7 @@ TEST_CASE("a rule allows the arguments that one of its conditions names, with va
       {{keywords}, "[]", R"({"cwd": "/srv"})", false},
       {{keywords}, "[]", R"({"cwd": "/etc", "runas": "www"})", false},
       {{keywords}, R"(["/srv", "www"])", "{}", false},
-      // An argument that is not a text is compared in the form that Python's str() gives.
+      // Python's str() decides the text with which an argument is compared.
       {{{{"True"}, {}}}, "[true]", "{}", true},
       {{{{"None"}, {}}}, "[null]", "{}", true},
       {{digits}, "[15]", "{}", true},

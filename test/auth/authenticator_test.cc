@@ -21,8 +21,8 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns a different deadline at each call. The authenticator takes logins with the same deadline as one
-/// request and checks equal credentials only once in it. The tests therefore need different deadlines.
+/// The authenticator takes logins with the same deadline as one request, and checks equal credentials in one
+/// request only once. Each call therefore returns a different deadline.
 SteadyTime request_end() {
   static std::atomic<int> requests = 0;
   return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
@@ -50,7 +50,7 @@ struct AuthenticatorFixture {
     return authenticator->authenticate(with_password(username, password, eauth), request_end());
   }
 
-  /// Checks that the credentials are refused with the usual message, and that the log has the text `cause`.
+  /// Checks that the message is the usual one, and that the log has the text `cause`.
   void refuses(const Credentials& credentials, std::string_view cause) {
     CAPTURE(cause);
     const test::CapturedLog log;
@@ -83,7 +83,7 @@ TEST_CASE("salt#34750: all bad credentials get the same answer, and a short log 
   fixture.refuses(with_token(SecretView("canary")), "at token: the token is malformed");
   fixture.refuses(with_password(std::string(63, 'n') + "\n" + std::string(100, 'm'), "x", "file"),
                   "user \"" + std::string(63, 'n') + "\\");
-  // For a back end that is not enabled, the password is checked in the password file, to take as long.
+  // If the back end is not enabled, the password file takes the same time for the check.
   std::filesystem::remove(fixture.dir / "users");
   fixture.refuses(with_password("fred", "canary", "pam"), "external_auth: file: ");
 }
@@ -115,7 +115,7 @@ TEST_CASE("CVE-2016-9639: after a change of the password file, no login is remem
   for (const std::string now : {"fred:changed\n", "fred:!sesame\n", "somebody:sesame\n"}) {
     CAPTURE(now);
     fixture.dir.write("users", "fred:sesame\n");
-    // A login is not remembered if the password file changed less than 20 ms ago, so the test waits.
+    // A login is not remembered if the password file changed less than 20 ms ago.
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     CHECK(fixture.login("fred", "sesame"));
     fixture.dir.write("users", now);

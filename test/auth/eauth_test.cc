@@ -37,8 +37,8 @@ std::vector<std::string> names(const Options& options) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Reads one line of a password file. Returns the user name and the password hash as `NAME=HASH`, or "none"
-/// if the line has no user.
+/// Returns the user and the hash in a line of a password file as `NAME=HASH`, or "none" if the line has no
+/// user.
 std::string entry(const Settings& settings, std::string_view line) {
   Settings all = settings;
   all.emplace_back("filename", "/users");

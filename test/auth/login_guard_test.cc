@@ -25,7 +25,7 @@ const LoginGuard::Who kFred{"fred", "192.0.2.7"};
 const LoginGuard::Who kFredElsewhere{"fred", "192.0.2.8"};
 const LoginGuard::Who kAnn{"ann", "192.0.2.7"};
 
-/// A login guard with a manual clock. The fixture records the sleeps of the guard instead of sleeping.
+/// A login guard with a manual clock and recorded sleeps.
 class GuardFixture {
  public:
   explicit GuardFixture(LoginGuardOptions options = {}) {
@@ -35,7 +35,7 @@ class GuardFixture {
     });
   }
 
-  /// Makes one login fail. Returns false if the guard refuses the login before the password check.
+  /// Returns false if the guard refuses the login before the password check.
   bool fail(const LoginGuard::Who& who) {
     if (!guard->check(who)) return false;
     auto attempt = guard->begin(who);
@@ -251,7 +251,7 @@ TEST_CASE("the failure that reaches the limit makes a key refused; fewer end aft
   CHECK(fixture.find("b").failures == 0);
   CHECK(fixture.add("a").refused_for == seconds(300));
   fixture.clock.advance(seconds(100));
-  CHECK(fixture.add("a").refused_for == seconds(200));  // a refused login does not count as a failure
+  CHECK(fixture.add("a").refused_for == seconds(200));  // A refused login does not count as a failure.
   CHECK(fixture.find("a").failures == 3);
   fixture.clock.advance(seconds(200));
   CHECK(fixture.find("a").failures == 0);

@@ -21,8 +21,7 @@ using std::chrono::seconds;
 constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
 
-/// Checks that the login is refused, that the back end did not check the credentials, and that the log has
-/// `cause`.
+/// Checks that the login is refused without a check by the back end, and that the log has `cause`.
 void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
   CAPTURE(cause);
   const test::CapturedLog log;
@@ -41,7 +40,7 @@ TEST_CASE("logins with a password are counted by their result") {
   using What = LoginCounts::What;
   LoginsFixture logins({.tries = 1});
   CHECK(logins.login(with_password("ann", "sesame")));
-  CHECK(logins.login(with_password("ann", "sesame")));  // The grant is remembered.
+  CHECK(logins.login(with_password("ann", "sesame")));  // The grant of the first login is remembered.
   CHECK(logins.login(with_token(kToken)));
   CHECK_FALSE(logins.login(with_password("bob", "wrong")));
   CHECK_FALSE(logins.login_anew(with_password("bob", "sesame")));  // The login guard refuses bob.
@@ -83,7 +82,8 @@ TEST_CASE("a grant is remembered until its own bound, but not after its token ex
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // The check was for a later deadline. A request with an earlier deadline may use it for five seconds only.
+  // The check was for a later deadline. A request with an earlier deadline may use its result for only five
+  // seconds.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }
@@ -139,8 +139,8 @@ TEST_CASE("threads that wait for the check of a wrong password are refused, and 
     threads.push_back(std::async(std::launch::async, [&] {
       while (true) {
         auto outcome = logins.login(wrong, end);
-        // At this moment, a login of the main thread (below) may be one of those that wait for the check. The
-        // login of this thread is then refused and tried again.
+        // Another login of the test may wait for the check at this moment. The login of this thread is then
+        // refused, and tried again.
         if (outcome || outcome.error().kind != ErrorKind::unavailable) return outcome;
       }
     }));

@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 /// on standard input, and the user name in the variable PAM_USER. Not synchronized.
 class PamFixture {
  public:
-  /// Creates two scripts. They accept the password `sesame` of any user and refuse the account `expired`.
+  /// The scripts accept the password `sesame` of any user and refuse the account `expired`.
   PamFixture() {
     script("auth", "read -r word; test \"$word\" = sesame");
     script("account", "test \"$PAM_USER\" != expired");
@@ -417,8 +417,7 @@ TEST_CASE("a missing socket, or one of another user, gets no password") {
   sockaddr_un address{AF_UNIX, {}};
   (foreign.dir / "sock").copy(address.sun_path, sizeof address.sun_path - 1);
   REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  // The raw system call changes the user id of this thread only. The function setresuid(2) of glibc changes
-  // all threads.
+  // The raw system call changes the user id of this thread only. glibc's setresuid(2) changes all threads.
   std::thread([&listener] {
     CHECK(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
     CHECK(::listen(listener.get(), 1) == 0);

@@ -12,7 +12,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr SteadyTime kNow{};  // a deadline in the past, with which `enter` does not wait
+constexpr SteadyTime kNow{};  // With a deadline in the past, `enter` does not wait.
 constexpr SteadyTime kEver = SteadyTime::max();
 
 ErrorKind refusal(PasswordHashLimiter& limiter, const std::string& network) {

@@ -107,7 +107,7 @@ TEST_CASE("etcd has only hashes of tokens, with leases") {
   const std::string granted = R"("grantedTTL":")" + std::to_string(60) + '"';
   CHECK(hosts.etcd.post("/v3/lease/timetolive", lease).find(granted) != std::string::npos);
 
-  // The token expires by the manual clock. etcd uses the real clock and still has the record of the token.
+  // The token expires by the manual clock. etcd uses the real clock and still has the token.
   hosts.clock.advance(seconds(60));
   CHECK(hosts.there->find(token).error().kind == ErrorKind::authentication);
 }

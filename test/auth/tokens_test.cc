@@ -112,7 +112,7 @@ TEST_CASE("all tokens of a user can be revoked, of one back end or of all") {
 }
 
 TEST_CASE("of more than 1,000 tokens of a user the oldest is removed") {
-  TokensFixture fixture(*store::Store::open({}));  // in memory, where a commit is fast
+  TokensFixture fixture(*store::Store::open({}));  // A commit in memory is fast.
   const std::string anns = fixture.add("ann");
   const std::string first = fixture.add();
   const std::string second = fixture.add();

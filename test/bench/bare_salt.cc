@@ -38,7 +38,7 @@ constexpr std::string_view kUser = "saltdev";
 constexpr std::chrono::milliseconds kPatience{10'000};
 
 /// Returns the message `{"enc": "clear", "load": {...}, "version": 3}` as msgpack. `pack_load` packs the
-/// value of `load`.
+/// load.
 template <class PackLoad>
 std::string message_of(const PackLoad& pack_load) {
   msgpack::sbuffer buffer;
@@ -122,8 +122,7 @@ class Connection {
   zmq::socket_t socket_;
 };
 
-/// A connection to the master's event bus. The class only searches the bytes for a text, and does not parse
-/// the events.
+/// A connection to the master's event bus. The class searches the bytes for a text and does not parse events.
 class EventBus {
  public:
   explicit EventBus(const std::string& path) {
@@ -139,7 +138,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads until `text` arrives. Forgets all bytes up to the end of `text`.
+  /// Forgets all bytes up to the end of `text`.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

@@ -19,7 +19,7 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// Returns a lowstate list of `size` bytes. Each chunk (command) has up to 10 kB and arguments of many kinds.
+/// A chunk of the list has up to 10 kB and arguments of many kinds.
 std::string lowstate_list(std::size_t size) {
   const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";

@@ -17,7 +17,7 @@ def inner(bench):
     for run in json.loads(out)["benchmarks"]:
         if run["run_type"] == "iteration":
             name, size = run["run_name"].split("/")
-            # `bytes_per_second` is per second of CPU time, so other programs do not affect it.
+            # The rate is per second of CPU time, so other programs do not affect it.
             speeds.setdefault((name, size), []).append(run["bytes_per_second"] / 1e6)
     for (name, size), found in speeds.items():
         if size == LARGEST:

@@ -36,7 +36,7 @@ class Admitted {
   master::Permit permit_;
 };
 
-/// Returns options that enable every client. The timeouts are short, because a test waits for them.
+/// The timeouts are short, because tests wait for them.
 [[nodiscard]] inline client::Options quick_options() {
   client::Options options;
   options.enabled.assign(std::begin(lowstate::kClients), std::end(lowstate::kClients));

@@ -18,10 +18,10 @@ namespace rest_fcgi::test {
 class Clients {
  public:
   using What = FakeMaster::What;
-  /// A function that returns the return of a minion. If it returns std::nullopt, the minion is silent.
+  /// Returns a minion's return, or std::nullopt for a silent minion.
   using Answer = std::function<std::optional<master::Return>(const std::string& minion, What what)>;
 
-  /// The client has the options `quick_options()`, which the function `change` may change.
+  /// The function `change` may change the options `quick_options()`.
   explicit Clients(const std::function<void(client::Options&)>& change = [](client::Options&) {})
       : master_(std::make_shared<FakeMaster>()), client_(changed(change), master_) {}
 
@@ -50,7 +50,7 @@ class Clients {
     return text;
   }
 
-  /// Runs a chunk that fails, and returns its error. Checks that the error has the jid of the job `job`.
+  /// Checks that the error has the jid of the job `job`.
   [[nodiscard]] Error error(std::string_view keys, std::uint64_t job = 1) const {
     const auto reply = run(keys);
     REQUIRE_FALSE(reply);
@@ -58,7 +58,7 @@ class Clients {
     return reply.error();
   }
 
-  /// Runs a chunk whose reply has one item and an error in `failure`.
+  /// Checks that the reply has one item and an error in `failure`.
   [[nodiscard]] client::Reply partial(std::string_view keys) const {
     auto reply = run(keys);
     REQUIRE(reply);

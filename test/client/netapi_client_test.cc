@@ -184,7 +184,7 @@ TEST_CASE("parallel chunks share one size limit") {
   const Clients clients([](client::Options& options) { options.max_reply_bytes = 1000; });
   std::atomic<std::size_t> gathered = 0, others = 0;
   clients.master().on_runner = [&](const std::shared_ptr<master::RunnerReturns>& returns) {
-    gathered += others;  // `others` is the size of the replies of chunks that run at the same time.
+    gathered += others;  // Other chunks that run at the same time have replies of this size.
     returns->put(master::RunnerReturn{Json::string(std::string(598, 'x')), Json()});
   };
   const Admitted runner(clients.master(), kRunner, clients.client().deadline());

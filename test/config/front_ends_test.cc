@@ -48,7 +48,7 @@ TEST_CASE("a served module with a port listens there, with the options of its se
   CHECK(cherrypy.ssl_crt == "/c.pem");
   CHECK(cherrypy.ssl_key == "/k.pem");
   CHECK(cherrypy.ssl_chain == "/h.pem");
-  CHECK(settings.gateway.http[1].host == "::");  // by default, salt-api listens on all addresses
+  CHECK(settings.gateway.http[1].host == "::");  // By default, salt-api listens on all addresses.
   CHECK(settings.gateway.http[1].ssl_crt.empty());
 }
 

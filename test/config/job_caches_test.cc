@@ -85,8 +85,8 @@ EtcdOptions etcd_of(const std::string& master) {
   return settings_of("master_job_cache: etcd\n" + master).returner.etcd;
 }
 
-/// Returns the error message for a master file with etcd as the job cache and the lines `master`. These lines
-/// begin on line 2.
+/// Returns the error message for a master file with etcd as the job cache. The lines `master` begin on line
+/// 2.
 std::string mistake_in(const std::string& master) {
   return error_of("master_job_cache: etcd\n" + master);
 }

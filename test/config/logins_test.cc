@@ -92,7 +92,7 @@ std::string shown(const auth::FunctionRule& function) {
   return text;
 }
 
-/// Returns the rules of alice, who is the only user, each as `scope[functions]`.
+/// Returns the rules of the only user alice, each as `scope[functions]`.
 std::string rules(const std::string& entries) {
   const Settings settings = settings_of("external_auth:\n  file:\n    alice:\n" + entries);
   std::string text;
@@ -104,7 +104,7 @@ std::string rules(const std::string& entries) {
   return text;
 }
 
-/// Returns the error message for the rules of alice. The rules begin on line 4 of the file.
+/// The rules of alice begin on line 4 of the file.
 std::string rule_mistake(const std::string& entries) {
   return error_of("external_auth:\n  file:\n    alice:\n" + entries);
 }

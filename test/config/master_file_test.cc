@@ -33,8 +33,7 @@ TEST_CASE("a master file alone is read as it is, and without keys it is an empty
   for (const char* text : {"", "# nothing here\n"}) CHECK(read(ConfigDir(text)) == "{}");
 }
 
-// Adds files in master.d whose keys are merged in different ways. The tests expect the settings that
-// `salt.config.master_config` of Salt 3006 makes from these files.
+// The expected settings of the tests come from `salt.config.master_config` of Salt 3006.
 ConfigDir& salts_files(ConfigDir& dir) {
   return dir
       .with("master.d/10-a.conf",

@@ -22,7 +22,7 @@ std::string deployed(const char* name) {
 
 using KeyNames = std::set<std::string, std::less<>>;
 
-/// Adds the keys that `read_settings` reads from `file` to `names`, without the names of their sections.
+/// The names do not include the names of the sections.
 void add_keys(const std::string& file, KeyNames& names) {
   const auto root = *yaml::read("", file);
   Findings findings;
@@ -33,8 +33,8 @@ void add_keys(const std::string& file, KeyNames& names) {
   }
 }
 
-/// Returns the names of all keys that the program reads. The function loads configurations that turn on every
-/// feature of both engines, and records the keys that are read.
+/// Loads configurations that turn on every feature of both engines, and returns the names of the keys that
+/// the program reads.
 KeyNames read_keys() {
   KeyNames names;
   const std::string all =
@@ -48,7 +48,7 @@ KeyNames read_keys() {
   return names;
 }
 
-/// Returns the names of keys that `text` has in backticks. For `section: key`, returns only `key`.
+/// Returns the names of keys in backticks. For `section: key`, returns only `key`.
 KeyNames code_words(std::string_view text) {
   KeyNames words;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at + 1)) {

@@ -92,7 +92,7 @@ TEST_CASE("why_untrusted checks owner and mode") {
 }
 
 TEST_CASE("changeable_part finds the part of a path that others may change") {
-  const TempDir dir;  // The parent folder of `dir` is sticky, as /tmp is.
+  const TempDir dir;  // The folder above `dir` is sticky, as /tmp is.
   std::filesystem::create_directories(dir / "a/b");
   const std::string file = dir.write("a/b/file", "");
   CHECK(changeable_part(file) == std::nullopt);
@@ -100,7 +100,7 @@ TEST_CASE("changeable_part finds the part of a path that others may change") {
   CHECK(changeable_part(file) == dir / "a");
   REQUIRE(::chmod((dir / "a").c_str(), 01777) == 0);
   CHECK(changeable_part(file) == std::nullopt);
-  // In the sticky folder `a`, any user can create a file, but not replace a file of another user.
+  // In a sticky folder, any user can create a file, but not replace a file of another user.
   CHECK(changeable_part(dir / "a") == dir / "a");
   CHECK(changeable_part(dir / "none") == dir / "none");
 }

@@ -80,7 +80,7 @@ TEST_CASE("floats are written as Python's repr, and NaN and infinities become nu
 
 namespace {
 
-/// Parses the text and returns the text that JsonWriter writes. Returns the error message for invalid text.
+/// Returns the text as JsonWriter writes it, or the error message for invalid text.
 std::string reread(std::string_view text, const JsonLimits& limits = {}) {
   JsonDocument document;
   if (const auto result = document.parse(text, limits); !result) return result.error().message;

@@ -20,7 +20,7 @@ namespace log = rest_fcgi::log;
 
 namespace {
 
-/// A temporary folder with a log file. The destructor sets logging back to standard error.
+/// The destructor sets logging back to standard error.
 class LogFolder : public rest_fcgi::test::TempDir {
  public:
   ~LogFolder() { static_cast<void>(log::open({})); }

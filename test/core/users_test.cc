@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The number of groups that the replacement of getgrouplist(3) returns. With 0 it calls the real function.
+/// The number of groups that the replaced getgrouplist(3) returns. With 0, the real function is called.
 int pretended_groups = 0;
 
 }  // namespace

@@ -33,9 +33,9 @@ gateway::HttpOptions port(const std::string& host, std::uint16_t number) {
   return options;
 }
 
-/// Passes two sockets with the names `names` to a process whose configuration has the ports 127.0.0.1:8000
-/// and [::]:8001, and calls `drop_stale_ports`. The result has `first` and `second` for the sockets that are
-/// then still open, and after them the value of LISTEN_FDS.
+/// Calls `drop_stale_ports` in a process that gets two sockets with these names. The configuration has the
+/// ports 127.0.0.1:8000 and [::]:8001. Returns the sockets that are then still open (`first` and `second`),
+/// and the value of LISTEN_FDS.
 std::string kept(const std::string& names, const char* pid = nullptr) {
   const int first = make_socket();
   const int second = make_socket();

@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::etcd {
 
-/// Returns a deadline. The default is much longer than a successful call takes, even under a sanitizer.
+/// The default is much longer than a successful call takes, even under a sanitizer.
 inline Deadline in(std::chrono::milliseconds time = std::chrono::seconds(60)) {
   return std::chrono::steady_clock::now() + time;
 }
@@ -22,7 +22,7 @@ inline Options options_of(const test::EtcdCluster& cluster) {
   return {.endpoints = cluster.urls()};
 }
 
-/// Returns a client for valid options. The timeouts are longer than the defaults, unless the test sets them.
+/// The timeouts are longer than the defaults, unless the test sets them.
 inline std::unique_ptr<Client> client_of(Options options) {
   const Options usual;
   if (options.connect_timeout == usual.connect_timeout) options.connect_timeout = std::chrono::seconds(5);
@@ -30,7 +30,7 @@ inline std::unique_ptr<Client> client_of(Options options) {
   return *Client::make(std::move(options));
 }
 
-/// Writes `key`. The user of a `test::EtcdCluster` may write the default key.
+/// The user of a `test::EtcdCluster` may write the default key.
 inline Result<void> put(Client& client, std::string key = "/salt/k",
                         std::chrono::milliseconds time = std::chrono::seconds(60)) {
   return client.put({.key = std::move(key), .value = "v"}, in(time));

@@ -34,9 +34,9 @@ class FakeGateway {
     std::string headers;
     std::string body;
   };
-  /// A function that sends bytes unchanged. It returns false if the peer has closed the connection.
+  /// Sends bytes unchanged. Returns false if the peer has closed the connection.
   using Send = std::function<bool(std::string_view)>;
-  /// A function that answers a request. It returns false to close the connection.
+  /// Answers a request. Returns false to close the connection.
   using Handler = std::function<bool(const Request&, const Send&)>;
 
   explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {
@@ -156,11 +156,11 @@ class FakeGateway {
   std::thread acceptor_;
 };
 
-/// A fake of etcd's gateway. The fake answers as etcd 3.4 does, unless a test sets other replies for a path.
+/// A fake of etcd's gateway. It answers as etcd 3.4 does, unless a test sets other replies for a path.
 /// Thread-safe.
 class ScriptedEtcd {
  public:
-  /// A function that returns the n-th reply (from 0) for a path. An empty reply breaks the connection.
+  /// Returns the reply to the n-th request (from 0) for a path. An empty reply breaks the connection.
   using Answer = std::function<std::string(std::size_t n)>;
 
   explicit ScriptedEtcd(std::map<std::string, Answer> answers, std::string cluster_id = "7")

@@ -80,8 +80,8 @@ TEST_CASE("endpoints of different clusters are a mistake, but a cluster may be r
   CHECK_FALSE(changing.set_cluster(2, 1));
 }
 
-/// Calls `retry` with attempts that fail with `kind` until the deadline, and returns its error. Checks that
-/// this error contains the error of each member.
+/// Returns the error of `retry` if each attempt fails with `kind` until the deadline. Checks that the error
+/// contains the error of each member.
 Error error_of(Effect effect, ErrorKind kind) {
   Members members(kThree);
   std::string asked;

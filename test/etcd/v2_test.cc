@@ -70,7 +70,7 @@ const std::string kNode = FakeGateway::reply(200, R"({"action":"set","node":{"ke
 const std::string kElection =
     FakeGateway::reply(500, R"({"errorCode":301,"message":"During Leader Election","index":1})");
 
-/// Makes the server close the first connection without an answer, and answer `reply` to later requests.
+/// The server closes the first connection without an answer, and answers later requests with `reply`.
 ScriptedEtcd::Answer second_time(const std::string& reply) {
   return [reply](std::size_t n) { return n == 0 ? std::string() : reply; };
 }

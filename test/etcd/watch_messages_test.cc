@@ -13,7 +13,7 @@ namespace {
 
 using Changes = std::vector<std::pair<std::int64_t, std::string>>;  // revisions and keys
 
-/// Appends `text` to a reader in pieces of `size` bytes. Returns the lines. If the reader fails, the last
+/// Returns the lines of a text that the reader gets in pieces of `size` bytes. If the reader fails, the last
 /// line is "error".
 std::vector<std::string> lines_of(std::string_view text, std::size_t size, std::size_t most = 1000) {
   LineReader reader(most);

@@ -32,8 +32,8 @@ std::int64_t put(Client& client, const std::string& key, const std::string& valu
   return reply.kvs.at(0).mod_revision;
 }
 
-/// Returns the events of the next revision as text, or the message of the error. A put is `+key=value(earlier
-/// value)`, and a deletion is `-key`.
+/// Returns the next events as text, or the error message. A put is `+key=value(earlier value)`, and a
+/// deletion is `-key`.
 std::string next(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
@@ -170,7 +170,7 @@ std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
 
-/// Makes the server send the replies in order and then repeat the last reply.
+/// The server repeats the last reply.
 ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
   return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
 }

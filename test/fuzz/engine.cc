@@ -53,8 +53,8 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // The checks below put the expression in brackets and add words to it. If the longer expression exceeds
-    // the limits of the matcher, the checks are skipped.
+    // The checks below make the expression longer, and a longer expression may exceed the limits of the
+    // matcher.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
@@ -76,8 +76,7 @@ void expression(std::string_view input) {
 
 namespace {
 
-/// Gives `bytes` to a LineReader in pieces of `step` bytes and returns the lines. The last item is the error
-/// of the LineReader or the incomplete last line.
+/// The last item is the error of the LineReader or the incomplete last line.
 std::vector<std::string> lines_in(std::string_view bytes, std::size_t step) {
   etcd::LineReader reader(1000);
   std::vector<std::string> lines;
@@ -178,8 +177,8 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // The decoder accepts several forms of a StartOrder, but the encoder writes only one. The test therefore
-    // decodes, encodes, decodes and encodes, and compares the two encoded forms.
+    // The decoder accepts several forms of a StartOrder, but the encoder writes only one form. The test
+    // therefore compares two encoded forms.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

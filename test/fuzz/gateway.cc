@@ -28,7 +28,7 @@ using gateway::test::ParserDriver;
 constexpr std::size_t kMaxHead = 4000;
 constexpr std::size_t kMaxBody = 1000;
 
-/// Gives `bytes` to the HTTP parser in pieces of `step` bytes and returns the requests that it finds.
+/// Returns the requests in `bytes`, which the HTTP parser gets in pieces of `step` bytes.
 std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   std::vector<std::string> found;
   while (!bytes.empty()) {
@@ -50,8 +50,7 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// Collects the messages of a WebSocket client. The destructor gives the messages to the test through a
-/// promise.
+/// The destructor passes the messages of a WebSocket client to the test through a promise.
 class Heard final : public http::Feed {
  public:
   using Messages = std::vector<std::string>;
@@ -75,8 +74,8 @@ class Heard final : public http::Feed {
   Messages messages_;
 };
 
-/// Makes a connection and returns one end. `peer` becomes the other end, which has sent the input and closed
-/// its sending direction. The caller owns both ends.
+/// `peer` becomes the other end, which has sent the input and closed its sending direction. The caller owns
+/// both ends.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -129,13 +128,12 @@ std::size_t count_of(std::string_view word, std::string_view input) {
 }
 
 void fastcgi(std::string_view input) {
-  // If libfcgi cannot allocate memory for a variable, it ends the process (`Malloc` in fcgiapp.c). An input
-  // could announce a variable of 64 MiB or more, which a web server never does. The first byte of such a
-  // length is 0x84 or greater, so inputs with such a byte are skipped.
+  // libfcgi ends the process if it cannot allocate memory for a variable (`Malloc` in fcgiapp.c). A length
+  // byte of 0x84 or more can announce 64 MiB, which a web server never does. Such inputs are skipped.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
-  // If a record FCGI_GET_VALUES repeats names, the reply overflows a buffer of libfcgi with room for three
-  // names (`ProcessManagementRecord` in fcgiapp.c), and the process ends. deploy/SECURITY.md says so.
+  // If a record FCGI_GET_VALUES repeats names, the reply overflows a buffer of libfcgi for three names
+  // (`ProcessManagementRecord` in fcgiapp.c). deploy/SECURITY.md describes this error.
   if (count_of("FCGI_M", input) > 3) return;
   static const bool ready = gateway::init_libfcgi().ok();
   require(ready, "libfcgi does not start");

@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::string_view kSecret = "what nobody may read";
 
-/// Makes a folder of static files and returns its path. Outside the folder is a file with a secret, and a
-/// symbolic link in the folder leads to this file.
+/// Makes a folder of static files with a symbolic link to a secret file outside the folder.
 const std::string& folder() {
   static const test::TempDir dir;
   static const std::string root = [] {
@@ -39,8 +38,7 @@ const std::string& folder() {
 
 constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
 
-/// Collects the passwords in a chunk. Skips a password that occurs twice in the body, and a short password,
-/// because other text may contain it.
+/// Collects the passwords in a chunk, except short passwords and passwords that occur twice in the body.
 void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
   constexpr std::size_t kLeast = 6;
   if (!chunk.is(JsonValue::Kind::object)) return;

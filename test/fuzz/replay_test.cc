@@ -27,8 +27,7 @@ std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem:
 
 }  // namespace
 
-/// The environment variable REST_FCGI_FUZZ_CORPUS can name a second folder, with the inputs that `make fuzz`
-/// has found.
+/// REST_FCGI_FUZZ_CORPUS can name a second folder of inputs, which `make fuzz` has found.
 TEST_CASE("all inputs in the seed folders pass the fuzz targets") {
   const rest_fcgi::test::CapturedLog log;
   const char* corpus = std::getenv("REST_FCGI_FUZZ_CORPUS");

@@ -21,8 +21,8 @@ using Heard = std::vector<std::pair<std::string, std::string>>;  // tags and dat
 
 constexpr std::size_t kMaxFrame = 4000;
 
-/// Gives `bytes` to the reader of the event bus in pieces of `step` bytes and returns the events. If the
-/// bytes are malformed, the last item is "broken".
+/// Returns the events that the event bus's reader finds in pieces of `step` bytes. If the bytes are
+/// malformed, the last item is "broken".
 Heard events_in(std::string_view bytes, std::size_t step) {
   salt::FrameReader frames(kMaxFrame);
   Heard received;
@@ -41,14 +41,13 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return received;
 }
 
-/// Returns whether an event with this tag can be the return of a minion. The server does not hide passwords
-/// in returns, so the test does not look for them there.
+/// An event with this tag can be the return of a minion, in which the server hides no passwords.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;
 }
 
-/// Checks that a value shows no password, neither as the value of a key `password` nor inside a text.
+/// A password may be the value of a key `password`, or part of a text.
 void require_discretion(JsonValue value) {
   constexpr std::string_view kInside = "--password hunter2";
   if (value.is(JsonValue::Kind::string)) {
@@ -64,8 +63,7 @@ void require_discretion(JsonValue value) {
   }
 }
 
-/// Checks that an event, as text of an event stream, is one block of three lines, and that its data is one
-/// JSON object.
+/// Checks that an event of an event stream has three lines, and that its data is one JSON object.
 void require_block(const master::Event& event) {
   const auto [fields, id] = event.block_with_id();
   const std::string block = std::string(fields).append(id);

@@ -74,8 +74,8 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-/// Checks that an error message is neither empty nor long. Does not check for UTF-8, because the server
-/// replaces malformed UTF-8 in messages later.
+/// Checks that an error message is neither empty nor long. The server replaces malformed UTF-8 in messages
+/// later.
 inline void require_sentence(const Error& error, std::size_t most = 1000) {
   require(!error.message.empty(), "an error says nothing");
   require(error.message.size() <= most, "an error is longer than a sentence");
@@ -98,7 +98,7 @@ inline std::pair<std::string_view, std::string_view> split(std::string_view line
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
 }
 
-/// Returns a size in bytes. A fuzz target reads its input once as a whole and once in pieces of this size.
+/// Each fuzz target reads its input once as a whole and once in pieces of this size in bytes.
 inline std::size_t step_for(std::string_view input) {
   return 1 + input.size() % 7;
 }

@@ -56,7 +56,7 @@ TEST_CASE("a FastCGI request over a unix socket or TCP gets the application's re
 
 TEST_CASE("a connection is kept while FCGI_KEEP_CONN is set, but not longer than keep_conn_timeout") {
   {
-    RunningGateway server(echo);  // Its keep_conn_timeout is longer than the test.
+    RunningGateway server(echo);  // The option keep_conn_timeout is longer than the test.
     FcgiClient client = server.connect();
     for (int i = 0; i < 50; ++i) {
       const std::string body = "request " + std::to_string(i);
@@ -212,7 +212,8 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
   REQUIRE(eventually([] { return worker_threads() == 2; }));
   const TempDir dir;
   REQUIRE(log::open({.level = log::Level::info, .file = dir / "log", .audit_file = {}}));
-  std::ifstream file(dir / "log");  // opened here, because the test uses up all descriptors below
+  std::ifstream file(dir /
+                     "log");  // The file is opened here, because the test uses up all descriptors below.
   const auto is_logged_once = [&file] {
     file.clear();
     file.seekg(0);
@@ -225,7 +226,7 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
     const Limit few_files(RLIMIT_NOFILE, 1024);
     std::vector<UniqueFd> others;
     while (others.emplace_back(::dup(0)).is_open()) continue;
-    others.resize(others.size() - 2);  // leaves one descriptor, for the client's socket
+    others.resize(others.size() - 2);  // The client's socket needs one descriptor.
     clients.push_back(server.connect());
     CHECK(clients.back().connected());
     CHECK(eventually(is_logged_once));
@@ -289,7 +290,7 @@ TEST_CASE("serve counts requests that outlast shutdown_timeout, and their thread
   {
     Options options = threads_between(1, 10);
     options.shutdown_timeout = milliseconds(0);
-    // The door is a shared_ptr, because a thread of the server uses it after the gateway is destroyed.
+    // A thread of the server uses the door after the gateway is destroyed.
     RunningGateway server(
         [door](const http::Environ& request) {
           door->pass();

@@ -82,7 +82,7 @@ int port_of(const Listener& listener) {
   sockaddr_in6 address = {};
   socklen_t size = sizeof address;
   ::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin6_port);  // sockaddr_in and sockaddr_in6 have the port at the same place
+  return ntohs(address.sin6_port);  // sockaddr_in and sockaddr_in6 have the port at the same place.
 }
 
 std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remote = false) {
@@ -145,7 +145,7 @@ TEST_CASE("a unix socket's path must have 1 to 107 bytes") {
 TEST_CASE("a left-over unix socket is replaced, but not one on which another process listens") {
   const TempDir dir;
   bind_socket(SOCK_STREAM, unix_address(dir / "s"), false)
-      .reset();  // a killed process leaves the file of its socket
+      .reset();  // A killed process leaves the file of its socket.
   const auto first = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(contains(refusal("unix:" + (dir / "s")), "another process is serving this socket"));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());

@@ -30,7 +30,7 @@ using namespace rest_fcgi::test;
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kRounds = 10;  // with sanitizers, a process forks and ends slowly
+constexpr std::size_t kRounds = 10;  // With sanitizers, a process forks and ends slowly.
 #else
 constexpr std::size_t kRounds = 100;
 #endif
@@ -38,7 +38,7 @@ constexpr std::size_t kRounds = 100;
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Empties the output buffers, because the child would write the parent's buffered text again.
+    // The child would write the buffered output of the parent again.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();
@@ -93,7 +93,7 @@ FcgiClient connect_when_served(const std::string& path) {
   return std::move(client.back());
 }
 
-/// Calls `harden_process` and returns one bit for each protection that is then missing.
+/// Returns one bit for each protection that is missing after `harden_process`.
 int missing_protections() {
   harden_process();
   rlimit core = {};

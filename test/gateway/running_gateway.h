@@ -47,7 +47,7 @@ inline http::Application reply_with(const std::string& text) {
   return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
 }
 
-/// Echoes bodies. A request with the body `slow` waits until `door` is open.
+/// Echoes bodies. A request with the body `slow` waits at `door`.
 inline http::Application block_slow_requests_at(Door& door) {
   return [&door](const http::Environ& request) {
     if (request.body && *request.body == "slow") door.pass();
@@ -78,7 +78,7 @@ inline std::ptrdiff_t open_files() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
-/// Waits until two counts of the open descriptors are equal, and returns this number.
+/// Returns the number of open descriptors when two counts are equal.
 inline std::ptrdiff_t settled_open_files() {
   std::ptrdiff_t files = 0;
   REQUIRE(eventually([&] { return std::exchange(files, open_files()) == open_files(); }));

@@ -9,8 +9,7 @@ import pathlib
 import re
 import sys
 
-# Maps a component to what it may include from include/rest_fcgi/: a component (all of its headers) or a single header. Every
-# component may include core.
+# Maps a component to the components and single headers that it may include. Every component may include core.
 MAY_INCLUDE = {
     "core": [],
     "http": [],
@@ -36,8 +35,7 @@ MAY_INCLUDE = {
     "main": ["*"],
 }
 
-# Maps a folder of a component to the folders, or single headers, that the folder may include. Files that are not in such a
-# folder may include all folders of their component.
+# Maps a folder of a component to what the folder may include from its component. Other files may include all folders.
 FOLDERS = {
     "returner/etcd": ["stored.h"],
     "master/embedded/python": ["text.h"],
@@ -202,7 +200,7 @@ def graphs(found):
         for include in source.includes:
             headers.setdefault(me, set()).add(include)
             owner = component_of(pathlib.PurePosixPath(include.removeprefix("rest_fcgi/")).parent.as_posix())
-            # A header `*/options.h` contains only plain values, so an include of this header is no dependency.
+            # A header `*/options.h` has only plain values, so an include of this header is no dependency.
             if owner and owner != source.component and not include.endswith("/options.h"):
                 components.setdefault(source.component, set()).add(owner)
     return components, headers

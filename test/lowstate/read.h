@@ -44,7 +44,7 @@ class Read {
   return read.error().kind == ErrorKind::invocation ? read.error().message : "not refused";
 }
 
-/// Checks that each body (the first text of a pair) is refused with `Lowstate chunk 0: ` and the second text.
+/// The first text of a pair is a body, which is refused with `Lowstate chunk 0: ` and the second text.
 inline void check_refused(std::initializer_list<std::pair<std::string, std::string>> rows) {
   for (const auto& row : rows) {
     CAPTURE(row.first);

@@ -17,7 +17,7 @@ std::string ssh_with(std::string_view keys) {
                 keys);
 }
 
-/// Returns whether the key is refused. Checks that the message contains the key and all accepted keys.
+/// Checks that the message of a refusal contains the key and all accepted keys.
 bool is_refused(std::string_view key, std::string_view value) {
   const std::string said = test::refusal(ssh_with(format(R"("{}": {})", key, value)));
   return said == format(

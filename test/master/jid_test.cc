@@ -23,8 +23,8 @@ class HandClock : public Clock {
   WallTime now = *jid_time("20260102030405000010");
 };
 
-/// A fake of a store in which several processes reserve ranges of jids. All jids before the time
-/// `end` are reserved. `end` is in microseconds.
+/// A fake store in which processes reserve ranges of jids. All jids before `end`, in microseconds, are
+/// reserved.
 struct Ranges {
   std::int64_t end = 0;
   int reserved = 0;
@@ -42,7 +42,7 @@ bool all_different(std::vector<std::string> jids) {
   return std::adjacent_find(jids.begin(), jids.end()) == jids.end();
 }
 
-/// Returns `count` jids of each source in turns. Checks that the jids of each source ascend.
+/// Takes `count` jids of each source in turns. Checks that the jids of each source ascend.
 std::vector<std::string> in_turns(JidSource& first, JidSource& second, int count) {
   std::vector<std::string> all;
   for (int i = 0; i < count; ++i) {

@@ -74,11 +74,11 @@ TEST_CASE("Origin and Sec-Fetch-Site identify pages of other origins, also by sc
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
-  // ws4py, a WebSocket client, sends an Origin header with the scheme `ws` or `wss` of its URL.
+  // ws4py, a WebSocket client, sends an Origin header with the scheme `ws` or `wss`.
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "wss://api.example.org"}, {"HTTPS", "on"}}));
   CHECK(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"HTTPS", "on"}}));
-  // Behind a proxy that ends TLS, the scheme here is `http`, but the client's scheme is `https`.
+  // A proxy ends TLS, so the scheme here is `http`, but the client's scheme is `https`.
   for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
     CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));
     CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}, {header, "192.0.2.1"}}));

@@ -39,8 +39,7 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// Takes the available parts of the feed. An event's id is a part of its own, and is added to the part
-  /// before.
+  /// The id of an event is a part of its own. It is added to the part before.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
@@ -69,7 +68,7 @@ class Listener {
 
   void say(std::string_view message, bool is_text = true) { feed().on_message(message, is_text); }
 
-  /// Waits until the feed ends. Returns the code and the reason, such as `1013 You read too slowly...`.
+  /// Returns the code and the reason at the feed's end, such as `1013 You read too slowly...`.
   std::string end() {
     CHECK(test::eventually([&] { return parts().empty() && end_; }));
     return std::to_string(end_->code) + " " + end_->reason;
@@ -121,7 +120,7 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
       {"GET /events", "X-Auth-Token: abcdef", "", 401, kNo},
       {"GET /events", "X-Auth-Token: NOBODY", "", 401, ""},
       {"GET /events?token=TOKEN", kWith, "", 400, R"({"status": 400, "return": "<has>not in the URL"})"},
-      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in the path
+      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in the path.
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
        "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},
@@ -404,7 +403,7 @@ TEST_CASE("the formatted view of rest_tornado starts with all minions and grains
   CHECK(parts.front().ends_with("\"id\": \"ms-2\"}}}\n\n"));
   Listener joe(rest.call({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
   joe.say("websocket client ready");
-  CHECK(joe.end().starts_with("1008 "));  // joe may not run grains.items on all minions
+  CHECK(joe.end().starts_with("1008 "));  // The user joe may not run grains.items on all minions.
 }
 
 TEST_CASE("the formatted view requests unknown grains from minions") {

@@ -22,7 +22,7 @@ Target target_with(const std::vector<std::pair<std::string, std::string>>& varia
   for (const auto& [name, value] : variables) environ.set(name, value);
   auto target = read_target(environ);
   REQUIRE(target);
-  // Clears `method`, because `method` points into `environ`, which this function destroys on return.
+  // `method` would point into `environ`, which this function destroys on return.
   target->method = {};
   return *std::move(target);
 }

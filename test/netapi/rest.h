@@ -25,17 +25,17 @@ namespace rest_fcgi::test {
 /// `NOBODY` and `JOE` are the tokens of fred, eve and joe. `CRED` stands for fred's credentials as JSON
 /// members.
 struct Row {
-  /// `request` is the method and the URL, for example `GET /minions?mid=ms-0`.
+  /// The method and the URL, for example `GET /minions?mid=ms-0`.
   std::string request;
-  /// `headers` has the form `Name: value | Name: value`. The default Content-Type is JSON.
+  /// The headers in the form `Name: value | Name: value`. The default Content-Type is JSON.
   std::string headers;
   std::string body;
   int status;
-  /// `value` is the expected body, if not empty. The order of JSON keys does not matter. The texts "<any>",
-  /// "<jid>", "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON,
-  /// the body must contain it.
+  /// The expected body, if not empty. The order of JSON keys does not matter. The texts "<any>", "<jid>",
+  /// "<token>", "<number>" and "<has>TEXT" match all values of their kind. If `value` is not JSON, the body
+  /// must contain the text.
   std::string value;
-  /// `shows` has the expected headers in the form of `headers`. For `-Name`, the header must be missing.
+  /// The expected headers in the form of `headers`. For `-Name`, the header must be missing.
   std::string shows{};
 };
 

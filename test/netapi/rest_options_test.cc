@@ -114,7 +114,7 @@ TEST_CASE("two routes with the same path are a configuration error") {
   CHECK(error_of([](auto& options) { options.app_path = "/hook/"; }) ==
         "rest_cherrypy: app_path: found '/hook'" + taken_by("webhook_url"));
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
-  for (const char* root : {"/", "//", ""}) {  // salt-api accepts these paths
+  for (const char* root : {"/", "//", ""}) {  // salt-api accepts these paths.
     CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
   }
 }
@@ -330,7 +330,7 @@ TEST_CASE("secrets of a request are never in the log") {
 TEST_CASE("hooks and stats refuse a user without a rule, even if other users have one") {
   const auto master = std::make_shared<FakeMaster>();
   master->expire = system_clock().wall() + std::chrono::hours(1);
-  master->scope = auth::EventScope::nothing;  // the reply to a login has the rules of the user `*`
+  master->scope = auth::EventScope::nothing;  // The reply to a login has the rules of the user `*`.
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string with =
       "X-Auth-Token: " +

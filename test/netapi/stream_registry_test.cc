@@ -131,8 +131,8 @@ TEST_CASE("streams survive a silent master until the token expires") {
 }
 
 TEST_CASE("a slow check of one token does not delay the others") {
-  // While `away` is true, the master does not answer checks of sessions. After its deadline, a check uses the
-  // cached answer and does not ask the master.
+  // While `away` is true, the master does not answer checks of sessions. After the deadline, a check uses the
+  // cached answer.
   std::atomic<bool> away = false;
   const Table table;
   table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
@@ -165,8 +165,8 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Takes the new answers of a subscription and returns their number. Each answer must have the subject `it`
-/// and the value `q`, which is the chunk that `Slow` sends back.
+/// Returns the number of new answers of a subscription. Each answer must have the subject `it` and the value
+/// `q`, the chunk that `Slow` sends back.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

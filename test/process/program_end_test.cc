@@ -44,7 +44,7 @@ TEST_CASE("a program that is ended gets SIGTERM, then SIGKILL, and leaves no chi
       {"sleep 1000 & echo $!; wait", std::chrono::seconds(100), -SIGTERM},
       {"trap '' TERM; (sleep 1000; sleep 1000) & echo $!; while :; do sleep 0.05; done", milliseconds(100),
        -SIGKILL},
-      // This child leaves the group and the session of the program.
+      // This child process leaves the group and the session of the program.
       {"setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000", milliseconds(100), -SIGTERM},
   };
   for (const Row& row : rows) {
@@ -54,14 +54,14 @@ TEST_CASE("a program that is ended gets SIGTERM, then SIGKILL, and leaves no chi
     CHECK(ended.code == row.code);
     CHECK(ends_soon(first_line(ended.output)));
   }
-  // The output after SIGTERM is kept.
+  // The program writes output after SIGTERM.
   const Ended ended = run_until_line("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done",
                                      std::chrono::seconds(100));
   CHECK(ended.how == How::stopped);
   CHECK(ended.code == 7);
   CHECK(ended.output == "ready\nbye\n");
   std::stop_source stop;
-  stop.request_stop();  // before the start
+  stop.request_stop();  // The stop is requested before the program starts.
   CHECK(run(shell("sleep 1000"), stop.get_token()).how == How::stopped);
   CHECK_FALSE(has_children());
 }
@@ -119,8 +119,7 @@ TEST_CASE("a process of another user that cannot be ended is reported after the 
   Result<Ended> left = Ended{};
   const test::CapturedLog log;
   std::thread([&] {
-    // The raw system call changes the user id of this thread only. rest_fcgi_run, which this thread starts,
-    // therefore runs as `nobody`.
+    // The raw system call changes the user id of this thread only, so rest_fcgi_run runs as `nobody`.
     REQUIRE(::syscall(SYS_setresuid, nobody->uid, nobody->uid, nobody->uid) == 0);
     Program stays = program({sudo, "--reuid=0", "sleep", "1000"});
     stays.time_limit = milliseconds(3000);

@@ -185,7 +185,7 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
   std::uint64_t ignored = 1;
   signals >> name >> std::hex >> in_mask >> name >> ignored;
   CHECK(in_mask == 0);
-  // Only signals 1 to 31 are checked. glibc reserves some higher signals.
+  // glibc reserves some signals above 31.
   CHECK((ignored & 0x7fffffffU) == 0);
   const Ended ids = run(shell("cut -d' ' -f1,5,6,7 /proc/$$/stat; umask"));
   CHECK(ids.output == format("{0} {0} {0} 0\n0022\n", ids.pid));
@@ -195,11 +195,11 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
 }
 
 TEST_CASE("a program has only the three standard descriptors") {
-  const int leaked = ::open("/dev/null", O_RDONLY);  // a child process would inherit this open file
+  const int leaked = ::open("/dev/null", O_RDONLY);  // A child process would inherit this open file.
   REQUIRE(leaked > 2);
   Program ls = program({"ls", "/proc/self/fd"});
   ls.input = "x";
-  CHECK(run(ls).output == "0\n1\n2\n3\n");  // `ls` reads the folder with descriptor 3
+  CHECK(run(ls).output == "0\n1\n2\n3\n");  // `ls` reads the folder with descriptor 3.
   ::close(leaked);
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups"
   CHECK(run(id).output ==
         format("{}\n{}\n{}\nCapEff:\t0000000000000000\n", nobody->uid, nobody->gid, nobody->gid));
   const test::TempDir dir;
-  id.cwd = dir.path();  // a directory of mode 0700, which `nobody` cannot enter
+  id.cwd = dir.path();  // The user `nobody` cannot enter this directory of mode 0700.
   CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
 }
 

@@ -58,9 +58,8 @@ constexpr bool kLooksForLeaks = true;
 constexpr bool kLooksForLeaks = false;
 #endif
 
-/// Returns the pids of this process's child processes, including zombies. Leaves out the etcd that tests
-/// share. With LeakSanitizer, also leaves out rest_fcgi_run, because LeakSanitizer leaves such processes
-/// behind.
+/// Returns the pids of this process's child processes, including zombies, but without the etcd that tests
+/// share. With LeakSanitizer, leaves out rest_fcgi_run, because LeakSanitizer leaves such processes behind.
 inline std::set<std::string> children() {
   std::set<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -98,8 +97,7 @@ inline std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Starts a shell, waits until it has written a line, and then stops it. The result has the text that the
-/// shell wrote.
+/// Stops a shell after it has written a line. The result has the shell's text.
 inline Ended run_until_line(const std::string& text, milliseconds grace) {
   const test::TempDir dir;
   Program shown = shell("exec > said; " + text);

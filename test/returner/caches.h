@@ -17,13 +17,13 @@ namespace rest_fcgi::returner {
 
 using Jids = std::vector<std::string>;
 
-/// Returns a jid in the first second of the manual clock. A greater number gives a later jid.
+/// A greater number gives a later jid. All jids are in the first second of the manual clock.
 inline std::string jid_number(int number) {
   std::string digits = std::to_string(number);
   return "20231114221320" + std::string(6 - digits.size(), '0') + digits;
 }
 
-/// A jid that is later than all jids of `jid_number`.
+/// This jid is later than all jids of `jid_number`.
 inline const std::string kJid = "20261120231500123456";
 
 inline Load load_of(const std::string& jid, std::string_view fun = "test.ping") {

@@ -44,7 +44,7 @@ struct Cache {
   Returner& operator*() const { return *cache; }
 };
 
-// The caches in KEEPERS delete old jobs. The caches in etcd leave the deletion to the cluster.
+// The caches in KEEPERS delete old jobs. etcd itself deletes the jobs of the other caches.
 #define KEEPERS Cache<InMemory>, Cache<InFile>
 #define CACHES KEEPERS, Cache<InFakeEtcd>, Cache<InEtcd<false>>, Cache<InEtcd<true>>
 
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(1) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 [1]"});
   CHECK(cache->get_jid(jid_number(1))->at(2).retcode == 3);
   CHECK(cache->get_jid(jid_number(1))->at(2).out == "nested");
-  // After `save_job`, a return of a minion is added to the job, or replaces the earlier return of the minion.
+  // After `save_job`, a return replaces the earlier return of the same minion, or is added to the job.
   load.jid = jid_number(2);
   REQUIRE(cache->save_job(load, returns));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "soon")));
@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(2) == std::vector<std::string>{"ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
   REQUIRE(cache->returner(jid_number(2), return_of("a", "late")));
   CHECK(returned(2) == std::vector<std::string>{"a \"late\"", "ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
-  // A second `save_job` replaces the load, and the returns of those minions that it contains.
+  // A second `save_job` replaces the load, and the returns of the minions that it names.
   load.minions = {"ms-2"};
   const std::vector<ReturnView> again{{"ms-2", "[2]"}};
   REQUIRE(cache->save_job(load, again));
@@ -134,7 +134,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"came\"");
   CHECK(cache->get_jid(jid)->size() == 1);
-  // A placeholder also does not replace a return that was saved together with the load of the job.
+  // A placeholder does not replace a return that was saved together with the load.
   REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));
@@ -188,7 +188,7 @@ TEST_CASE_TEMPLATE("prep_jid reserves a jid once, and no jid of a job", Caches, 
 TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, KEEPERS) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  for (int i = 0; i < 20; ++i) {  // the store keeps fewer than 20 idle connections for reads
+  for (int i = 0; i < 20; ++i) {  // The store keeps fewer than 20 idle connections for reads.
     const auto walk = [&] {
       return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
     };

@@ -127,7 +127,7 @@ TEST_CASE("a job with returns only is found") {
   }
 }
 
-/// Writes loads directly into etcd, as another program does. A transaction has up to 100 loads.
+/// Writes loads directly into etcd, as another program does, up to 100 in a transaction.
 void put_loads(const Options& options, const Jids& jids) {
   const auto client = client_of(options);
   const EtcdLayout layout(options.etcd);

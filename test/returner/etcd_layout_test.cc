@@ -57,7 +57,7 @@ TEST_CASE("a value is a msgpack string with the shortest header or plain text, a
   CHECK(decoded("\xc4\x04true") == "true");
   CHECK(decoded(std::string_view("\xc5\x00\x04true", 7)) == "true");
   CHECK(decoded(std::string_view("\xc6\x00\x00\x00\x04true", 9)) == "true");
-  // If the length of a value differs from the length in its header, the value is plain text.
+  // If the length in the header does not fit, the value is plain text.
   CHECK(decoded("\xa5true") == "\xa5true");
   CHECK(decoded("\xd9") == "\xd9");
   CHECK(decoded("\xdb\x01") == "\xdb\x01");

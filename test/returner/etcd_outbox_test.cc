@@ -69,7 +69,7 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
         failing.cache->get_jids({.newest_first = newest_first}, [](const Load&) { return true; });
     CHECK(walked.error().message == why);
   }
-  CHECK(failing.cache->flush());  // `flush` succeeds because it syncs only the local store.
+  CHECK(failing.cache->flush());  // `flush` syncs only the local store.
   CHECK(failing.rows() == 10);
   CHECK(failing.bytes() > 10 * 100);
   failing.recover();
@@ -161,11 +161,11 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   CHECK(once.size() == 1 + 9 + 8 + 1);
   REQUIRE(deliver(rows));
   CHECK(in.etcd->map() == once);
-  // A later delivery has two newer returns. The return of m2 replaces the placeholder (for no answer).
+  // The later delivery has two newer returns. The return of m2 replaces the placeholder for no answer.
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();
-  rows.erase(rows.begin());  // If no row has the load, the delivery reads it from etcd.
+  rows.erase(rows.begin());  // If no row has the load, the delivery reads the load from etcd.
   const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
   REQUIRE(another(rows));
   CHECK(in.etcd->map() == all);
@@ -191,8 +191,8 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
   failing.fail();
   failing.save(2);
-  // Both caches share the outbox, and only `failing` delivers it to etcd. A read of `other` waits for the
-  // delivery. The delivery fails, so the read fails too.
+  // Both caches share the outbox, and only `failing` delivers it to etcd. A read of `other` waits for this
+  // delivery and fails with it.
   CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();

@@ -28,7 +28,7 @@ struct Etcd {
 
   Returner* operator->() const { return cache.get(); }
   [[nodiscard]] FakeEtcd::Map map() const {
-    REQUIRE(cache->get_jid(kJid));  // `get_jid` returns after all returns are written to etcd
+    REQUIRE(cache->get_jid(kJid));  // `get_jid` returns after all returns are in etcd.
     return in.etcd->map();
   }
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
@@ -76,7 +76,7 @@ TEST_CASE("a job with many minions is written in few parallel transactions withi
   const Etcd etcd;
   etcd.in.etcd->door = &first;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::committed));
-  CHECK(first.waiting(1) == 1);  // the cache groups later writes while this write waits
+  CHECK(first.waiting(1) == 1);  // The cache groups later writes while this write waits.
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
@@ -178,8 +178,7 @@ std::string ok(std::string_view rest) {
   return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
 }
 
-/// Returns the reply to a range request for the folder `f/` with 10,000 keys. Refuses a request without a
-/// limit.
+/// Returns the reply to a range request for a folder with 10,000 keys. Refuses a request without a limit.
 std::string page_of(const std::string& body) {
   JsonDocument document;
   REQUIRE(document.parse(body, JsonLimits::none()));

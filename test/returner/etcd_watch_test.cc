@@ -92,8 +92,8 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // `save_minions` of a known job is not an event. A return of a job from before `start` is an event, and the
-  // listener also gets the load of this job.
+  // `save_minions` of a known job is no event. A return of a job from before `start` is an event, with the
+  // load of the job.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
@@ -138,7 +138,7 @@ TEST_CASE("an event goes to all other listeners once") {
     return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())
         ->kvs.size();
   };
-  // While no other host has a listener, the watch writes no events to etcd.
+  // Without a listener on another host, the watch writes no events to etcd.
   one.start();
   one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
   std::this_thread::sleep_for(milliseconds(1000));
@@ -167,7 +167,7 @@ TEST_CASE("an event that etcd refuses is reported as lost, and later events come
   CHECK(line(two.heard, 1).starts_with("lost another host lost an event"));
   one.watch->publish("small", Json::empty_object(), "");
   CHECK(line(two.heard, 2) == "event small {} ");
-  for (int i = 0; i < 6; ++i) {  // these events have more bytes than the queue can hold
+  for (int i = 0; i < 6; ++i) {  // The events have more bytes than the queue can hold.
     one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
   }
   CHECK(test::eventually([&] { return two.heard.count("lost another host lost an event") >= 2; }));

@@ -44,10 +44,9 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
-  /// If set, writes wait at this door. A test sets the door before the first write, or while all writes wait.
+  /// Writes wait at this door, if set. A test sets the door before the first write, or while all writes wait.
   test::Door* door = nullptr;
 
-  /// Returns the largest number of writes that ran at the same time.
   [[nodiscard]] std::size_t most_at_once() const {
     const std::lock_guard lock(mutex_);
     return most_at_once_;

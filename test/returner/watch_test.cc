@@ -29,7 +29,7 @@ struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
-  test::Door* begin_door = nullptr;  ///< `ScriptedChanges::begin` waits at this door, if there is one.
+  test::Door* begin_door = nullptr;  ///< `ScriptedChanges::begin` waits at this door, if set.
   int begun = 0;
 
   void say(Result<std::vector<EtcdChange>> one) {
@@ -250,7 +250,7 @@ TEST_CASE("a job and a return of one transaction are passed on at once") {
              etcd.field("success", "false")});
   CHECK(etcd.told() == Lines{kReturned + " failed 3"});
 
-  ByHand earlier;  // looks up the load of an earlier job
+  ByHand earlier;
   earlier.stored[earlier.layout.load(kJid)] = earlier.layout.encoded(kLoad);
   earlier.take({earlier.field("return", "true"), earlier.field("retcode", "0")});
   CHECK(earlier.told() == Lines{kReturned});

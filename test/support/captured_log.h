@@ -21,7 +21,6 @@ class CapturedLog {
 
   [[nodiscard]] std::string text() const { return dir_.read("log"); }
   [[nodiscard]] bool has(std::string_view part) const { return text().find(part) != std::string::npos; }
-  /// Returns how often the log has `part`.
   [[nodiscard]] std::size_t count(std::string_view part) const {
     const std::string all = text();
     std::size_t times = 0;

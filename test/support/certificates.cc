@@ -30,8 +30,8 @@ Certificates make_certificates(const std::string& directory) {
     more.insert(more.begin(), by.begin(), by.end());
     make_pair(directory, name, more);
   };
-  // The gateway inside etcd connects to the server of its own process, and uses the server certificate as its
-  // client certificate. The certificate therefore needs `clientAuth` too.
+  // The gateway inside etcd connects to its own server with the server certificate, so this certificate needs
+  // `clientAuth` too.
   signed_pair("server", {"-addext", "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost", "-addext",
                          "extendedKeyUsage=serverAuth,clientAuth"});
   signed_pair("client", {"-addext", "extendedKeyUsage=clientAuth"});

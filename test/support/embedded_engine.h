@@ -142,7 +142,6 @@ class EmbeddedEngine {
     return job->jid;
   }
 
-  /// Starts an asynchronous runner.
   master::Started start_runner(std::string_view members) {
     const auto started =
         begun(master->runner_async(permit(format(R"("client": "runner_async", {})", members))));
@@ -150,7 +149,6 @@ class EmbeddedEngine {
     return *started;
   }
 
-  /// Returns what the runner jobs.lookup_jid returns for a job.
   std::string lookup(std::string_view jid) {
     return runner(format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)).ret.text();
   }

@@ -36,8 +36,7 @@ bool runs(const std::vector<std::string>& argv) {
   }
 }
 
-/// Returns whether the installed etcd knows the option `--unsafe-no-fsync`. The option makes etcd faster. It
-/// is safe here, because the tests do not simulate a power cut.
+/// The option `--unsafe-no-fsync` makes etcd faster. Without fsync, etcd would lose data only in a power cut.
 bool may_leave_fsync_out() {
   static const bool may = runs({"etcd", "--unsafe-no-fsync", "--version"});
   return may;
@@ -120,8 +119,7 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // The election timeout is short, so that elections are fast, but long enough
-                               // for heartbeats on a busy machine.
+                               // Short for fast elections, but long enough for heartbeats on a busy machine.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");
@@ -210,7 +208,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // Permits all keys from "/salt/" up to "/salt0". In the JSON below, these two keys are in base64.
+      // The two base64 texts mean all keys from "/salt/" up to "/salt0".
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},

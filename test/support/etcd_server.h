@@ -18,11 +18,11 @@ class Child;
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// If `auth` is true, authentication is enabled, with two users. `root` has the password `rootpw`. `larry`
-  /// has the password `123pass` and may use only keys below `/salt/`.
+  /// Enables authentication with two users. `root` has the password `rootpw`. `larry` has the password
+  /// `123pass` and may use only keys below `/salt/`.
   bool auth = false;
   bool tls = false;
-  /// If `ask_client_cert` is true, the members require client certificates. REQUIRES: `tls`.
+  /// The members require client certificates. REQUIRES: `tls`.
   bool ask_client_cert = false;
   bool enable_v2 = false;
 };
@@ -44,9 +44,9 @@ class EtcdCluster {
 
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
-  void kill(std::size_t member);     ///< `kill` sends SIGKILL to a member.
-  void restart(std::size_t member);  ///< `restart` starts a killed member and waits until it is healthy.
-  /// `leader` waits until the cluster has a leader, and returns the index of the leader among the members.
+  void kill(std::size_t member);     ///< Sends SIGKILL to a member.
+  void restart(std::size_t member);  ///< Starts a killed member and waits until it is healthy.
+  /// Waits until the cluster has a leader. Returns the leader's index among the members.
   std::size_t leader();
 
   /// Sends a POST request to a path such as `/v3/kv/put`, without the etcd client that is tested. If
@@ -58,7 +58,7 @@ class EtcdCluster {
   struct Member {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< `plain` is the port without TLS, to which the test itself sends requests.
+    std::uint16_t plain = 0;  ///< The port without TLS, to which the test itself sends requests.
     std::unique_ptr<Child> process{};
   };
   void start_all();
@@ -84,7 +84,7 @@ class EtcdCluster {
 EtcdCluster& shared_etcd();
 
 /// Returns whether etcd is not installed. The calling test then returns at once. With CI=true, a missing etcd
-/// makes the test fail.
+/// is a failure.
 [[nodiscard]] bool no_etcd();
 
 }  // namespace rest_fcgi::test

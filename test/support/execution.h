@@ -48,7 +48,7 @@ class Execution {
     return run(fun, args, kwargs).ret.text();
   }
 
-  /// Runs an execution function that returns a text. Returns the first line of the text, without quotes.
+  /// Returns the first line of a function's text, without quotes.
   std::string sentence(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     const std::string text = ret(fun, args, kwargs);
     JsonDocument document;

@@ -16,8 +16,7 @@
 
 namespace rest_fcgi::test {
 
-/// Returns the bytes with which a master's event bus sends an event. The body of the event is `tag LF LF
-/// data`.
+/// Returns the bytes of an event on a master's event bus. The body of the event is `tag LF LF data`.
 [[nodiscard]] std::string event_frame(std::string_view tag, std::string_view data,
                                       salt::Framing framing = salt::Framing::bare);
 
@@ -41,7 +40,7 @@ class FakeMasterSocket {
   [[nodiscard]] unsigned port() const noexcept { return port_; }
 
  protected:
-  /// Accepts waiting connections. REQUIRES: the caller holds `mutex_`.
+  /// REQUIRES: the caller holds `mutex_`.
   void accept_all();
 
   std::mutex mutex_;
@@ -59,7 +58,7 @@ class FakeEventBus : public FakeMasterSocket {
   explicit FakeEventBus(std::string path, salt::Framing framing = salt::Framing::bare)
       : FakeMasterSocket(std::move(path)), framing_(framing) {}
 
-  /// Sends an event to all readers. If a reader does not read, the call waits.
+  /// Sends an event to all readers, and waits for readers that do not read.
   void send(std::string_view tag, std::string_view data);
   void send_bytes(std::string_view bytes);
 
@@ -73,8 +72,7 @@ class FakeEventPull : public FakeMasterSocket {
  public:
   using FakeMasterSocket::FakeMasterSocket;
 
-  /// Returns all bytes that arrived since the last call: first those of the first connection, then those of
-  /// the next.
+  /// Returns all bytes since the last call, in the order of the connections.
   [[nodiscard]] std::string received() {
     const std::lock_guard lock(mutex_);
     accept_all();

@@ -19,9 +19,9 @@
 
 namespace rest_fcgi::test {
 
-/// A master for tests. A test sets its public members, which say how it behaves, before the first call. By
-/// default, every user may run everything, unless the password is `wrong`, and each minion returns true.
-/// Calls are thread-safe.
+/// A master whose behaviour a test sets with the public members, before the first call. By default, every
+/// user may run everything, unless the password is `wrong`, and each minion returns true. Calls are
+/// thread-safe.
 class FakeMaster final : public master::Master {
  public:
   using Returns = std::shared_ptr<master::Addressee>;
@@ -30,35 +30,32 @@ class FakeMaster final : public master::Master {
   /// The minions that every target matches.
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< A job reports the minions in `below_syndic` as missing.
-  std::vector<std::string> gone;          ///< The minions in `gone` answer a ping but not a call.
-  std::vector<std::string> silent;        ///< The minions in `silent` never answer.
-  /// `publish` returns the texts in `at_once` (JSON) at once, as the returns of the job's first minions.
+  std::vector<std::string> below_syndic;  ///< A job reports these minions as missing.
+  std::vector<std::string> gone;          ///< These minions answer a ping but not a call.
+  std::vector<std::string> silent;        ///< These minions never answer.
+  /// The first returns of a job as JSON, which `publish` returns at once.
   std::vector<std::string> at_once;
-  /// The master calls the function `on_minion` for each minion of a job. The function passes the minion's
-  /// return to its last parameter, a `Returns`.
+  /// Called for each minion of a job. Passes the minion's return to the parameter `Returns`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< `wheel_async` returns `says_at_once` as `is_accepted`.
-  /// The master calls the function `on_session` in each call of `session`. If the function returns an error,
-  /// `session` returns this error.
+  bool says_at_once = true;  ///< The value of `is_accepted` in the reply of `wheel_async`.
+  /// Called by `session`, which returns the error of `on_session`, if any.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";  ///< `wheel_data` is the member `data` of each wheel's return.
-  /// `ssh_reply` is the return of each call of the client `ssh`, as JSON.
+  std::string wheel_data = "{}";  ///< The member `data` of each wheel's return.
+  /// The return of each call of the client `ssh`, as JSON.
   std::string ssh_reply = R"({"web1": {"return": true}})";
-  /// The master calls the function `on_start` before it starts a job. `what` is the text of the job in
-  /// `started()`. If the function returns an error, the job does not start.
+  /// Called before a job starts. `what` is the text of the job in `started()`. After an error, the job does
+  /// not start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
   /// Returns the jobs that were started, in order. Each job is a text such as `call ms-0,ms-1`, `find_job
   /// ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// The master calls the function `on_fire` before it fires an event. If the function returns an error, the
-  /// master does not fire the event.
+  /// Called before an event is fired. After an error, the event is not fired.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
@@ -90,8 +87,8 @@ class FakeMaster final : public master::Master {
                                                       std::string_view after) override;
 
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< Each session may see events of `scope`.
-  /// All sessions expire at `expire`, which is 12 hours after the time at which a ManualClock starts.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< The events that each session may see.
+  /// The end of all sessions, 12 hours after the time at which a ManualClock starts.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:

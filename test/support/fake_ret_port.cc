@@ -49,8 +49,8 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// The sockets and threads of a FakeRetPort that is started. The first frame of each message is the ZeroMQ
-/// identity of the client's connection.
+/// The sockets and threads of a started FakeRetPort. The first frame of a message is the ZeroMQ identity of
+/// the client's connection.
 class FakeRetPort::Running {
  public:
   explicit Running(FakeRetPort& port)
@@ -87,8 +87,7 @@ class FakeRetPort::Running {
     end();
   }
 
-  /// Creates the socket of a worker thread. The socket exists before the thread starts, because a test may
-  /// lower the limit of open files later.
+  /// The socket exists before its thread starts, because a test may lower the limit of open files later.
   zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);

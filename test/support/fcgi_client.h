@@ -21,10 +21,10 @@ inline constexpr int kData = 8;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct FcgiReply {
-  std::string head;  ///< `head` has the header lines, without the blank line after them.
+  std::string head;  ///< The header lines, without the blank line after them.
   std::string body;
-  bool ended = false;   ///< `ended` is true if FCGI_END_REQUEST arrived.
-  bool closed = false;  ///< `closed` is true if the connection ended before FCGI_END_REQUEST arrived.
+  bool ended = false;   ///< Whether FCGI_END_REQUEST arrived.
+  bool closed = false;  ///< Whether the connection ended before FCGI_END_REQUEST arrived.
 
   [[nodiscard]] int status() const;
   [[nodiscard]] std::string header(std::string_view name) const;
@@ -59,7 +59,7 @@ class FcgiClient {
 
   FcgiReply request(std::string_view bytes);
 
-  /// Returns whether the server closes the connection within `time`. Ignores bytes that the server sends.
+  /// Ignores bytes that the server sends. Returns false if the connection is still open after `time`.
   bool closed_within(std::chrono::milliseconds time);
 
   std::string read_some(std::size_t size);

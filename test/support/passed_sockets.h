@@ -22,7 +22,7 @@
 
 namespace rest_fcgi::test {
 
-inline constexpr int kHighDescriptor = 200;  // A number above all descriptors that the child process gets.
+inline constexpr int kHighDescriptor = 200;  // No descriptor of the child process has this number.
 
 /// Runs `body` in a child process, like a service to which systemd passes sockets. Returns the result of
 /// `body`. The child's descriptors from 3 on are copies of `given`; -1 stands for a closed descriptor.
@@ -32,7 +32,7 @@ inline std::string run_with_sockets(const std::vector<int>& given, const std::st
                                     const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  // Empties the output buffers, because the child would write the parent's buffered text again.
+  // The child would write the buffered output of the parent again.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = fork_alone();

@@ -36,8 +36,7 @@ inline const std::vector<std::string> kVectorFiles = [] {
   return names;
 }();
 
-/// Reads a file of `test/vectors` that contains one event of a master's event bus. Returns the data of the
-/// event.
+/// Returns the data of the event in a file of `test/vectors`.
 inline std::string event_data(std::string_view name) {
   const std::string frame = vector_file(name);
   return frame.substr(frame.find("\n\n") + 2);

@@ -57,7 +57,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the time of an event is local time, and control characters do not reach the terminal") {
-  ::setenv("TZ", "XXX-2", 1);  // the time zone is two hours east of Greenwich
+  ::setenv("TZ", "XXX-2", 1);  // The time zone is two hours east of Greenwich.
   ::tzset();
   CHECK(line_of(R"({"tag": "t", "data": {"_stamp": "2026-11-26T23:13:14.5", "id": "m"}})", {}) ==
         "01:13:14 t id=m\n");

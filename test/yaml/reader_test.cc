@@ -163,8 +163,7 @@ TEST_CASE("nesting is limited") {
   CHECK(read(std::string(100, '[') + std::string(100, ']')).starts_with("[["));
   CHECK(read(std::string(101, '[') + std::string(101, ']')) ==
         "F:1: found lists and maps nested more than 100 deep, expected fewer levels");
-  // The levels inside an alias's value count again at each use of the alias. A file therefore cannot exceed
-  // the limit by aliases.
+  // The levels inside of an alias's value count again at each use, so aliases cannot exceed the limit.
   CHECK(read("a: &a " + std::string(90, '[') + std::string(90, ']') + "\nb: " + std::string(20, '[') + "*a" +
              std::string(20, ']')) ==
         "F:2: found lists and maps nested more than 100 deep, expected fewer levels");

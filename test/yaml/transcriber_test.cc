@@ -66,8 +66,8 @@ TEST_CASE("a value that JSON cannot hold, and !!binary of a keyword argument, ar
     CHECK(error_of("{" + text + ": a}") == ErrorKind::invocation);
   }
   CHECK(error_of("!!binary /w==") == ErrorKind::invocation);
-  CHECK(error_of("arg: [!!binary YT0x]") == ErrorKind::invocation);        // base64 of a=1
-  CHECK(error_of("arg: !!binary X2EuYi1jPQ==") == ErrorKind::invocation);  // base64 of _a.b-c=
+  CHECK(error_of("arg: [!!binary YT0x]") == ErrorKind::invocation);        // The base64 text of `a=1`.
+  CHECK(error_of("arg: !!binary X2EuYi1jPQ==") == ErrorKind::invocation);  // The base64 text of `_a.b-c=`.
   CHECK(transcribed("[!!binary YT0x]").find("name=value") != std::string::npos);
   CHECK(transcribed("[!!binary YT09MQ==, !!binary PTE=, !!binary MWE9MQ==, !!binary YSA9IDE=]") ==
         R"(["a==1", "=1", "1a=1", "a = 1"])");

@@ -29,8 +29,7 @@ std::string request_head(const Variables& variables) {
   return begin_request(false) + params(variables);
 }
 
-/// Makes both threads of the server handle a request, so that the descriptors of each thread are open.
-/// Returns the number of open descriptors.
+/// Both threads of the server handle a request first, so that the descriptors of each thread are open.
 std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   {
     FcgiClient slow = server.connect();
@@ -40,8 +39,8 @@ std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   return settled_open_files();
 }
 
-/// Opens a connection, calls `misbehave` and closes the connection, kRounds times. Checks that no request
-/// reached the application, and that all descriptors are closed.
+/// Checks that no request of a misbehaving client reaches the application, and that all descriptors are
+/// closed.
 void check_not_run(const std::function<void(FcgiClient&)>& misbehave) {
   std::atomic<int> calls = 0;
   RunningGateway server(

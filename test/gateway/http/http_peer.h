@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway::test {
 
 struct HttpReply {
-  int status = 0;  ///< `status` is the HTTP status, or 0 if no head arrived.
+  int status = 0;  ///< The HTTP status, or 0 if no head arrived.
   std::string head;
   std::string body;
   bool is_complete = false;
@@ -66,7 +66,7 @@ class HttpPeer {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] std::string tls_version() const { return tls_ ? SSL_get_version(tls_.get()) : ""; }
 
-  /// Returns the subject of the server's certificate, for example `/CN=server`. REQUIRES: TLS.
+  /// Returns a subject such as `/CN=server`. REQUIRES: TLS.
   [[nodiscard]] std::string certificate() const {
     char name[256];
     return X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(tls_.get())), name, sizeof name);
@@ -82,7 +82,7 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads one reply. If `to_head` is true, it is the reply to a HEAD request and has no body.
+  /// With `to_head`, the reply belongs to a HEAD request and has no body.
   HttpReply reply(bool to_head = false) {
     HttpReply found;
     found.head = text_before("\r\n\r\n");
@@ -105,8 +105,7 @@ class HttpPeer {
 
   HttpReply head() { return reply(true); }
 
-  /// Reads a chunk and returns its content. The content is empty for the last chunk, or if the connection
-  /// ended.
+  /// Returns the content of a chunk. The content is empty for the last chunk, or if the connection ended.
   std::string chunk() {
     std::string content;
     std::string line_end;
@@ -128,8 +127,7 @@ class HttpPeer {
     return reply();
   }
 
-  /// Ignores bytes until the server closes the connection. Returns false if the connection is still open
-  /// after `time`.
+  /// Returns false if the connection is still open after `time`. Ignores received bytes.
   bool closed_within(milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     for (;;) {

@@ -172,7 +172,7 @@ TEST_CASE("open refuses a port in use and an unknown host with HOST:PORT") {
   CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
                                 ": Address already in use");
   Options nowhere = with_http();
-  // A label of a host name has at most 63 characters. This host name is invalid, so the test needs no DNS.
+  // A host name with a label of more than 63 characters is invalid, so the test needs no DNS.
   nowhere.http[0].host = std::string(64, 'x');
   CHECK(refusal(nowhere).starts_with("rest_cherrypy: cannot listen on " + nowhere.http[0].host + ":"));
 }
@@ -187,7 +187,7 @@ TEST_CASE("only a trusted proxy sets REMOTE_ADDR and HTTPS by X-Forwarded header
       "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 192.0.2.7\r\n"
       "X-Forwarded-Proto: https\r\n\r\n";
   Options options = with_http();
-  options.http[0].host = "::";  // an IPv4 peer of an IPv6 port has its IPv4 address
+  options.http[0].host = "::";  // An IPv4 peer of an IPv6 port has its IPv4 address.
   {
     const RunningGateway server(show_client, options);
     CHECK(HttpPeer(port_of(options)).request(request).body == "127.0.0.1 ");
@@ -233,7 +233,7 @@ TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets request
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // The text is a shared_ptr, because a thread of the server may send it after the end of the test.
+  // A thread of the server may send the text after the end of the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
   RunningGateway server(
       [large](const http::Environ&) {
@@ -264,7 +264,7 @@ TEST_CASE("SIGHUP loads a new application for all connections and a new certific
   HttpPeer kept(port_of(options), true);
   CHECK(kept.certificate() == "/CN=server");
 
-  // If the key does not belong to the new certificate, the server keeps the old certificate.
+  // The key does not belong to the new certificate, so the server keeps the old certificate.
   const CapturedLog log;
   put(files.client_cert, dir / "crt");
   server.signal(SIGHUP);

@@ -109,7 +109,7 @@ TEST_CASE("1000 idle connections and 300 incomplete requests occupy no thread") 
 
 TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   Options options = with_http();
-  options.idle_thread_timeout = milliseconds(200);  // idle threads end and close their descriptors
+  options.idle_thread_timeout = milliseconds(200);  // Idle threads keep descriptors open until they end.
   RunningGateway server([](const http::Environ& request) { return echo(request); }, options);
   CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
   const std::ptrdiff_t before = settled_open_files();

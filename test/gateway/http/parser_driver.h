@@ -43,7 +43,6 @@ class ParserDriver {
     boost::beast::error_code error;
     while (buffer_.size() != 0 && !parser_.is_done() && !error) {
       const bool begins_body = parser_.is_header_done() && !has_body_;
-      // `HttpConnection::read_body` explains this condition.
       const bool may_be_empty = *static_cast<const char*>(buffer_.data().data()) == '0';
       if (begins_body && parser_.chunked() && buffer_.size() < 5 && may_be_empty) return;
       has_body_ = has_body_ || begins_body;

@@ -14,8 +14,7 @@ namespace {
 
 constexpr RequestLimits kLimits = {.max_head_size = 2000, .max_body_size = 100};
 
-/// Returns the variables and the body of the request as text. Returns the reason if the parser refuses the
-/// request, and `incomplete` if the end is missing.
+/// Returns the variables and the body as text, the reason of a refusal, or `incomplete`.
 std::string outcome(ParserDriver& driver) {
   if (driver.refusal()) {
     return std::to_string(static_cast<int>(driver.refusal()->status)) + " " +
@@ -34,7 +33,7 @@ std::string outcome(ParserDriver& driver) {
   return text + "\n" + std::string(*environ.body);
 }
 
-/// Parses `bytes` in parts of `step` bytes. Returns the outcome and the number of bytes that the parser used.
+/// Returns the outcome of parts of `step` bytes, and the number of bytes that the parser used.
 std::pair<std::string, std::size_t> parse_in_steps(std::string_view bytes, std::size_t step) {
   ParserDriver driver(kLimits);
   std::size_t used = 0;
@@ -66,7 +65,7 @@ const std::vector<std::string> kGoodRequests = {
     with_headers("Content-Length: 0\r\n"),
     chunked("4\r\nbody\r\n0\r\n\r\n"),
     chunked("1;x=y\r\nb\r\n003\r\nody\r\n0\r\nTrailer: x\r\nX: trailer\r\n\r\n"),
-    chunked("0\r\n\r\n"),  // beast#2861: before Boost 1.86, Beast fails if this request arrives byte by byte
+    chunked("0\r\n\r\n"),  // beast#2861: before Boost 1.86, Beast fails if this request arrives byte by byte.
 };
 
 }  // namespace

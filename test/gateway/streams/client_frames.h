@@ -9,11 +9,11 @@
 namespace rest_fcgi::gateway::test {
 
 struct ClientFrame {
-  /// `first` is the first byte, with FIN and the opcode. 0x81 is a whole text message.
+  /// The first byte, with FIN and the opcode. 0x81 is a whole text message.
   int first = 0x81;
   std::string payload{};
   bool masked = true;
-  /// `length_bytes` is the size of the extended length in bytes. -1 chooses the smallest size.
+  /// The size of the extended length in bytes. -1 chooses the smallest size.
   int length_bytes = -1;
 
   [[nodiscard]] std::string bytes() const {

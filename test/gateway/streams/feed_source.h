@@ -40,7 +40,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     wake();
   }
 
-  /// Returns the messages that clients sent to the feeds. Each has the prefix `text:` or `binary:`.
+  /// Each message from a client has the prefix `text:` or `binary:`.
   [[nodiscard]] std::vector<std::string> messages() const {
     const std::lock_guard lock(mutex_);
     return messages_;
@@ -51,7 +51,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
   [[nodiscard]] std::size_t takes() const noexcept { return takes_; }
 
   std::string keep_alive;
-  /// If `answers_messages` is true, a feed answers each message of a client with the text `heard`.
+  /// Whether a feed answers each message of a client with the text `heard`.
   bool answers_messages = false;
 
  private:

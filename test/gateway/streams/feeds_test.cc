@@ -27,7 +27,6 @@ http::Application events(const std::shared_ptr<FeedSource>& source) {
 const std::string kUpgrade =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==\r\n";
 
-/// A gateway that sends the feeds of `source` on an HTTP port, and a client.
 struct Served {
   const std::shared_ptr<FeedSource> source = FeedSource::make();
   const Options options = with_http();
@@ -75,7 +74,7 @@ TEST_CASE("FastCGI sends the parts of a feed in records") {
   client.send(post("", {}, true));
   source->publish("one\n\n");
   CHECK(eventually([&] { return source->takes() >= 2; }));
-  const std::string large(150'000, 'x');  // a FastCGI record has at most 65535 bytes
+  const std::string large(150'000, 'x');  // A FastCGI record has at most 65535 bytes.
   source->publish(large);
   source->end();
   const FcgiReply reply = client.reply();

@@ -49,10 +49,10 @@ class Peer {
   UniqueFd fd_;
 };
 
-/// Returns the io_context of the front end. Sockets belong to this context until the streams take them over.
+/// Sockets belong to this io_context until the streams take them over.
 asio::io_context& front_end_context() {
   static asio::io_context context;
-  static const Socket socket(context);  // the first socket opens the descriptors of `context`
+  static const Socket socket(context);  // The first socket opens the descriptors of `context`.
   return context;
 }
 
@@ -141,8 +141,8 @@ TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped 
     if (got.size() % 20 == 0) static_cast<void>(slow.bytes(30'000));
   }
   CHECK(got.back() == '9');
-  // The slow peer needs six seconds or more for the 2.5 MB that it still has to read. The stream of the
-  // blocked peer ends earlier.
+  // The slow peer needs at least six seconds to read the other 2.5 MB. The stream of the blocked peer ends
+  // earlier.
   while (source->open_feeds() == 3) {
     REQUIRE(slow.bytes(20'000).size() == 20'000);
     std::this_thread::sleep_for(milliseconds(50));
@@ -296,7 +296,7 @@ TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
 
 TEST_CASE("a WebSocket peer that reads nothing is dropped while a ping waits") {
   const auto source = FeedSource::make();
-  // A ping is sent after 200 ms.
+  // Streams send a ping after 200 ms.
   Streams streams(quick_limits({.blocked = milliseconds(300), .silence = milliseconds(400)}));
   std::vector<Peer> peers;
   for (int i = 0; i < 20; ++i) peers.push_back(add_stream(streams, *source, Form::messages));
@@ -349,7 +349,7 @@ TEST_CASE("close ends all streams, and streams that are added later") {
 TEST_CASE("a thousand streams send all events in order while other streams open and close") {
   const auto source = FeedSource::make();
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // Opens the descriptors of the io_context before the test counts open descriptors.
+  front_end_context();  // The descriptors of the io_context are opened before the test counts descriptors.
   const auto before = open_files();
   {
     Streams streams(quick_limits());

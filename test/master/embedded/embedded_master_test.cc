@@ -45,8 +45,7 @@ std::string local(std::string_view tgt, std::string_view type = "compound") {
   return format(R"("client": "local", "fun": "test.ping", "tgt": "{}", "tgt_type": "{}")", tgt, type);
 }
 
-/// Publishes a job and returns the ids of the minions in its target. Returns "refused" if the user may not
-/// run the job.
+/// Returns the ids of the minions in a job's target, or "refused" if the user may not run the job.
 std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_view members) {
   const auto permit = engine.master->admit(engine.chunk(members, user), EmbeddedEngine::soon());
   if (!permit) {

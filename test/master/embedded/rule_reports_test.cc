@@ -18,7 +18,7 @@ using auth::Rule;
 using test::EmbeddedEngine;
 using test::holds;
 
-/// Returns a rule for the functions `pattern`, as if read from this line of the master file.
+/// Returns a rule for the functions `pattern` in this line of the master file.
 FunctionRule fun(std::string pattern, int line, std::vector<auth::ArgumentCondition> conditions = {}) {
   return {std::move(pattern), std::move(conditions), "master:" + std::to_string(line)};
 }
@@ -55,7 +55,7 @@ struct Fixture {
   auth::Options auth;
 };
 
-/// Gives fred one rule. Returns the parts of the rule without a match, with a space before each part.
+/// Returns the parts of fred's only rule that match nothing, with a space before each part.
 std::string unmatched_in(const EmbeddedEngine& engine, Rule rule) {
   std::string texts;
   for (const UnmatchedRulePart& part :

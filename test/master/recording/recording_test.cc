@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping", "arg": [1],
                                       "kwarg": {"a": 2}, "metadata": {"ticket": 5})";
 
-/// A recorder in front of a FakeMaster. The recorder writes jobs to a job cache in memory.
+/// A recorder in front of a FakeMaster, with a job cache in memory.
 class Recorded {
  public:
   explicit Recorded(std::size_t max_jobs = 100, recording::Caches::Limits limits = {}) {
@@ -65,7 +65,7 @@ class Recorded {
     return *job;
   }
 
-  /// Makes minions silent. Adds to `kept`, for each minion, the object to which its return would go.
+  /// Makes minions silent. `kept` gets, for each minion, the object that waits for its return.
   void keep_returns(std::vector<std::weak_ptr<master::Addressee>>& kept) const {
     fake->on_minion = [&kept](const std::string&, const Publication&, const std::string&,
                               const FakeMaster::Returns& returns) { kept.push_back(returns); };

@@ -25,8 +25,8 @@ Result<void> fire_without_right(SaltWorld& world, const master::Session* caller)
   const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
   ::chmod(folder.c_str(), 0755);
   ::chmod((folder / "master_event_pull.ipc").c_str(), 0600);
-  // Starts the thread of the event bus before setfsuid(2). A later thread would inherit the lower permissions
-  // of this thread.
+  // The thread of the event bus starts before setfsuid(2), because a later thread would inherit the lower
+  // permissions of this thread.
   world.runtime().join_event_bus();
   ::setfsuid(65534);
   auto fired = world.master().fire_event(kTag, Json::trusted(kData), caller, SaltWorld::soon());
@@ -38,7 +38,7 @@ master::Session session_of_fred() {
   return {Secret(std::string_view(SaltWorld::kToken)), {}, {}, "fred", "pam", Json::empty_object()};
 }
 
-/// Makes the master accept the token of the session. Every runner then returns `returned`.
+/// The master accepts the token of the session, and every runner returns `returned`.
 void run_runners(SaltWorld& world, const std::string& returned) {
   world.always("get_token", SaltWorld::grant(SaltWorld::kToken));
   world.on("runner", [&world, returned](const std::string&) {

@@ -19,7 +19,7 @@ using test::SaltWorld;
 
 namespace {
 
-/// Chunks for which `admit` needs more than one check. They contain nodegroups, a list of functions, or a
+/// Chunks for which `admit` needs several checks, because they contain nodegroups, a list of functions, or a
 /// jid.
 const std::vector<std::string> kLookedUp{
     R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.ping")",

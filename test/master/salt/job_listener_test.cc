@@ -29,7 +29,7 @@ std::string event(const std::string& minion, const std::string& value) {
       format(R"({{"cmd": "_return", "jid": "{}", "id": "{}", "return": {}}})", kJid, minion, value));
 }
 
-/// Returns the event data of a return of `ms-0`. `members` are additional members as JSON.
+/// Returns the data of a return of `ms-0`. `members` are additional members as JSON.
 std::string event(const std::string& members) {
   return packed(format(R"({{"cmd": "_return", "id": "ms-0", "jid": "{}"{}}})", kJid, members));
 }
@@ -150,8 +150,8 @@ TEST_CASE("a compound return has the worst retcode") {
 }
 
 TEST_CASE("read_return ignores other events") {
-  // A minion can fire an event with any tag, also with the tag of a return. The master then sets `id` to the
-  // id of this minion and `cmd` to another value than `_return`.
+  // A minion can fire an event with the tag of a return. The master then sets `id` to the minion's id, and
+  // `cmd` to another value than `_return`.
   for (const char* json :
        {R"({"cmd": "_minion_event", "id": "ms-0", "jid": "20261121000000000001", "return": 1})",
         R"({"cmd": "_return", "id": "ms-1", "jid": "20261121000000000001", "return": 1})",
@@ -170,7 +170,7 @@ TEST_CASE("read_return ignores other events") {
 TEST_CASE("a return that is not valid JSON is a failed return") {
   std::string data = event(R"(, "retcode": 0)");
   data[0] = static_cast<char>(data[0] + 1);
-  // A msgpack extension of type 79 must have a name and a value. This extension is malformed.
+  // A msgpack extension of type 79 must have a name and a value.
   data += std::string("\xA6return\xD4\x4F\xC0", 10);
   const auto ret = read_return(kTopic, data, {.whole = true});
   REQUIRE(ret.has_value());

@@ -30,8 +30,7 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   REQUIRE_MESSAGE(job, job.error().message);
   world.send_return("ms-0", value);
   auto delivery = returns->take(SaltWorld::soon());
-  // All jobs of this test have the same id. Waits until the event bus has removed this job, so that the next
-  // job can start.
+  // All jobs of this test have the same id, so the event bus must forget one job before the next job starts.
   CHECK(test::eventually([&] { return returns.use_count() == 1; }));
   return delivery;
 }
@@ -263,7 +262,7 @@ TEST_CASE_FIXTURE(World, "salt#21740: each call reports that the master does not
 
 namespace {
 
-/// Makes the master start every runner, as Salt 3008 does even for an unknown runner. The runner `doc.runner`
+/// The master starts every runner, as Salt 3008 does even for an unknown runner. The runner `doc.runner`
 /// returns only the function `there.is`, or is refused if not `allowed`.
 void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {

@@ -34,7 +34,7 @@ class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
   static constexpr const char* kToken = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
-  /// A function that returns the reply to a load as JSON text. For an empty text, no reply is sent.
+  /// Returns the reply to a load as JSON text. For an empty text, no reply is sent.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
@@ -63,12 +63,12 @@ class SaltWorld {
     answers_[cmd] = std::move(answer);
   }
 
-  /// Makes the master reply with the JSON text `reply` to each load with this value of `cmd`.
+  /// The master replies to each load with this value of `cmd`.
   void always(const std::string& cmd, const std::string& reply) {
     on(cmd, [reply](const std::string&) { return reply; });
   }
 
-  /// Makes the master refuse each load with this value of `cmd`. `name` is the class of Salt's error.
+  /// `name` is the class of Salt's error.
   void refuse(const std::string& cmd, std::string_view name,
               std::string_view message = "Authorization error occurred.") {
     always(cmd, format(R"({{"error": {{"name": "{}", "message": "{}"}}}})", name, message));
@@ -91,7 +91,7 @@ class SaltWorld {
     return found;
   }
 
-  /// Returns a chunk with `members` and a password. The chunk lives as long as this object.
+  /// Returns a chunk with a password. The chunk lives as long as this object.
   const lowstate::Chunk& chunk(const std::string& members, const std::string& password = "secret") {
     const std::string credentials =
         format(R"("eauth": "pam", "username": "fred", "password": "{}")", password);
@@ -99,7 +99,6 @@ class SaltWorld {
     return **chunks_.back();
   }
 
-  /// Returns a chunk with `members` and with a token.
   const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token = kToken) {
     chunks_.push_back(std::make_unique<ReadChunk>(format(R"({{"token": "{}", {}}})", token, members)));
     return **chunks_.back();
@@ -121,7 +120,7 @@ class SaltWorld {
     return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", jid);
   }
 
-  /// Starts a runner and returns without waiting for the runner's return.
+  /// Returns without waiting for the runner's return.
   Result<master::Started> start_runner(const master::Permit& permit) {
     return master_->runner(permit, std::make_shared<master::RunnerReturns>());
   }
@@ -143,8 +142,7 @@ class SaltWorld {
   [[nodiscard]] FakeEventBus& bus() { return bus_; }
   [[nodiscard]] FakeRetPort& port() { return port_; }
   [[nodiscard]] FakeEventPull& pull() { return pull_; }
-  /// Returns the path of the master's token folder. The folder does not exist until a test creates the
-  /// folder.
+  /// The master's token folder does not exist until a test creates it.
   [[nodiscard]] std::string token_dir() const { return dir_ / "tokens"; }
 
  private:

@@ -32,8 +32,8 @@ ErrorKind session_error(SaltWorld& world, const char* token) {
   return world.master().session(SecretView(token), SaltWorld::soon()).error().kind;
 }
 
-/// Makes the master issue a new token for each login and accept the token later. If the token folder exists,
-/// the master writes a token file.
+/// The master issues a new token for each login, accepts the token later, and writes a token file if the
+/// token folder exists.
 void keep_tokens(SaltWorld& world) {
   const auto made = std::make_shared<std::atomic<int>>(0);
   world.on("mk_token", [made, dir = world.token_dir()](const std::string& load) -> std::string {
@@ -155,8 +155,7 @@ TEST_CASE("a fired event is msgpack with a _stamp") {
 
 namespace {
 
-/// Makes the master put `rights` into its tokens, as with `keep_acl_in_token`. The password `wrong` gets no
-/// token.
+/// The master puts `rights` into its tokens, as with `keep_acl_in_token`. The password `wrong` gets no token.
 void keep_rights(SaltWorld& world, const std::string& rights) {
   const std::string token = SaltWorld::grant(SaltWorld::kToken, "fred", R"(, "auth_list": )" + rights);
   world.on("mk_token",

@@ -214,8 +214,8 @@ TEST_CASE("with inline_login an ssh call checks the password with the master") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  // The master checks the password when it gets the command `publish`. Each of these commands names the
-  // function `saltutil.find_job` and no minion, so it runs nothing.
+  // The master checks the password when it gets the command `publish`. Each command names the function
+  // `saltutil.find_job` and no minion, so nothing runs.
   CHECK(world.loads("publish").size() == 2);
 }
 

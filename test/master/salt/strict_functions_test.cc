@@ -18,7 +18,6 @@ auth::Rule any_minion(std::string function) {
   return {"", {{std::move(function), {}}}};
 }
 
-/// Returns permissions in which the user `ann` has the rules `rules`.
 std::unique_ptr<auth::Permissions> permissions_of(std::vector<auth::Rule> rules) {
   auto made = auth::Permissions::make({{"pam", {}, {{"ann", std::move(rules)}}}});
   REQUIRE(made);
@@ -30,7 +29,7 @@ std::unique_ptr<auth::Permissions> permissions() {
       {any_minion("test.*"), {"web*", {{"cmd.run", {}}}}, {"G@role:db", {{"state.apply", {}}}}});
 }
 
-/// Returns whether the user may make the call of a chunk with the given members.
+/// The call is that of a chunk with the given members.
 bool passes(const auth::Permissions& permissions, const std::string& members,
             const std::string& user = "ann") {
   const test::ReadChunk chunk(format(R"({{"client": "local", "token": "x", {}}})", members));

@@ -24,8 +24,8 @@ constexpr std::string_view kSettings =
     R"("netapi_enable_clients": ["local", "runner", "wheel"], "master_job_cache": "memory", "rest_fcgi": )"
     R"({"listen": "fd:0", "allow_auto_eauth": true, "login_guard": {"tries": 0}, "embedded": )";
 
-/// Makes a token for each combination of a user and groups. Only a token can give groups to a user in this
-/// program.
+/// Makes a token for each combination of a user and groups, because only a token can give groups to a user
+/// here.
 class Tokens {
  public:
   explicit Tokens(const std::shared_ptr<store::Store>& store)
@@ -49,7 +49,8 @@ class Judge {
     if (!document.parse(line)) return "\"no JSON\"";
     auto settings = settings_of(*document.root().find("master"));
     if (!settings) return Json::string(settings.error().message).text();
-    settings->embedded.modules.python = "/nosuch";  // judge runs no functions, so it needs no Python
+    settings->embedded.modules.python = "/nosuch";  // The program `judge` runs no functions, so it needs no
+                                                    // Python.
     if (!runtime_) {
       runtime_ = *engine::make_runtime(*settings);
       tokens_.emplace(runtime_->store);

@@ -104,7 +104,7 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
-        # A killed master leaves this pid file. Salt would not start if another process has the pid now, so the file is removed.
+        # A killed master leaves this pid file. Salt would not start if another process now had this pid.
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
         # Salt starts three times faster with compiled Python files.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

@@ -38,7 +38,7 @@ std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t coun
   return events;
 }
 
-/// Returns the data of an event. `S` replaces the value of `_stamp`, and `T` replaces the value of `ts`.
+/// Returns an event's data with `S` as the value of `_stamp` and `T` as the value of `ts`.
 std::string data_of(const master::Event& event) {
   std::string data(event.data());
   constexpr std::string_view kStamp = R"("_stamp": ")";

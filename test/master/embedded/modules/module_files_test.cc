@@ -31,7 +31,6 @@ class Scripts {
     if (!python.empty()) (void)dir.write("shop.py", python);
   }
 
-  /// Writes a script that calls /bin/sh.
   Scripts& with(const std::string& name, const std::string& text, int mode = 0755) {
     const std::string path = dir.write(name, "#!/bin/sh\n" + text + "\n");
     REQUIRE(::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0);

@@ -23,7 +23,7 @@ std::string on_first(std::string_view value) {
   return format(R"({{"ms-0": {}}})", value);
 }
 
-/// Waits until the job on the minion ms-0 has returned `value`.
+/// Waits until the job has returned `value` on the minion ms-0.
 bool returns(EmbeddedEngine& engine, const std::string& jid, std::string_view value) {
   return test::eventually([&] { return engine.lookup(jid) == on_first(value); });
 }
@@ -91,8 +91,8 @@ TEST_CASE("saltutil.kill_job ends a job on one minion only") {
     const auto active = engine.runner(R"("fun": "jobs.active")");
     return active.ret.text().find(R"("Running": [{"ms-1": )") != std::string::npos;
   };
-  // The engine stores the return of ms-0 before it removes ms-0 from the list of running jobs. The test
-  // therefore waits for the removal.
+  // The engine stores the return of ms-0 before the end of the job, so the test waits until ms-0 no longer
+  // runs the job.
   CHECK(test::eventually(runs_on_second_only));
 }
 

@@ -16,7 +16,7 @@ using namespace rest_fcgi::embedded;
 
 namespace {
 
-/// A clock whose steady time advances by one second each time it is read.
+/// A clock whose steady time advances by one second at each reading.
 class HurriedClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return system_clock().wall(); }

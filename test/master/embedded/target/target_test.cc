@@ -27,7 +27,7 @@ lowstate::Target target_of(TargetType type, std::string_view expression, std::st
   return target;
 }
 
-/// Returns the ids of the minions that the target matches, with a space between two ids.
+/// Returns the ids of the matching minions, with a space between two ids.
 std::string matched(const MinionList& options, const lowstate::Target& target,
                     const Groups& nodegroups = {}) {
   const auto minions = Minions::make(options, nodegroups);
@@ -41,7 +41,7 @@ std::string matched(const MinionList& options, const lowstate::Target& target,
   return ids;
 }
 
-/// Returns the message of the error for a target. Checks that the error is an invocation error.
+/// Checks that the target gives an invocation error. Returns the error's message.
 std::string refusal(const MinionList& options, const lowstate::Target& target,
                     const Groups& nodegroups = {}) {
   const auto minions = Minions::make(options, nodegroups);
@@ -244,7 +244,7 @@ TEST_CASE("a pcre target may have 16 levels") {
 
 namespace {
 
-/// Runs a match that must fail. Returns the part of the work limit that the match did not use.
+/// Returns the part of the work limit that a failing match did not use.
 int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
                  const std::string& data) {
   JsonDocument document;

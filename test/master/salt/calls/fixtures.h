@@ -55,7 +55,7 @@ inline std::string packed(std::string_view json) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Returns the error message of a reply. Checks that the error is internal.
+/// Checks that a reply gives an internal error. Returns the error's message.
 template <class Read>
 std::string failure(Read read, std::string_view bytes) {
   const auto answer = read(bytes);

@@ -21,7 +21,7 @@ using test::ReadChunk;
 
 constexpr const char* kLogin = R"("eauth": "sharedsecret", "username": "ssdev", "password": "s3cret")";
 
-/// Returns the load of a wheel as JSON, from the member `fun` to the end of the inner map.
+/// The JSON goes from the member `fun` of a wheel's load to the end of the inner map.
 std::string wheel_json(const std::string& members, const master::Started* job = nullptr) {
   const ReadChunk chunk(
       format(R"({{"client": "{}", "token": "t", {}}})", job == nullptr ? "wheel" : "wheel_async", members));
@@ -39,7 +39,7 @@ std::string with(std::string text, std::string_view part, std::string_view inste
   return text.replace(at, part.size(), instead);
 }
 
-/// Returns the arguments in a runner's load as JSON. `part` contains additional members of the chunk as JSON.
+/// `part` contains additional members of the chunk as JSON.
 std::string runner_arguments(const std::string& part, const std::string& fun = "f.g") {
   const ReadChunk chunk(R"({"client": "runner", "fun": ")" + fun + R"(", "token": "t", )" + part + "}");
   const auto load = runner_load(chunk->master(), {&chunk->credentials, "fred"});
@@ -135,8 +135,8 @@ namespace {
 
 constexpr std::string_view kPamLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
 
-/// Returns the publish load for a chunk of the client `local` as JSON. `part` contains additional members of
-/// the chunk. `change` may change the load.
+/// Returns the publish load for a chunk of the client `local` as JSON. `part` contains more members of the
+/// chunk.
 std::string load_of(const std::string& part, const std::function<void(PublishLoad&)>& change = {}) {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kPamLogin) + "}");
   PublishLoad load{

@@ -28,8 +28,7 @@ std::string with_load(const std::string& load) {
   return R"({"enc": "clear", "load": )" + load + "}";
 }
 
-/// Checks that the reader refuses the replies of `check_bad_replies` and the replies in `rows`. The message
-/// for a reply in `rows` must contain the second text of its pair.
+/// A pair in `rows` is a refused reply and a part of the error message.
 template <class Read>
 void check_malformed(Read read, const std::vector<std::pair<std::string, const char*>>& rows) {
   test::check_bad_replies(read);
@@ -40,7 +39,7 @@ std::string error(const std::string& name, const std::string& message) {
   return packed(R"({"error": {"name": ")" + name + R"(", "message": ")" + message + R"("}})");
 }
 
-/// Returns the kind of the error that a reply gives. It must be the same for a runner and for a wheel.
+/// Checks that a runner and a wheel get the same kind of error from a reply. Returns this kind.
 ErrorKind refusal_in(const std::string& bytes) {
   const auto runner = read_runner_reply(bytes);
   const auto wheel = read_wheel_reply(bytes);

@@ -23,7 +23,7 @@ TEST_CASE("an event that is not valid JSON, or is nested too deeply, is logged w
   HeardBus bus;
   bus.fire_bytes("a", "\xC1");
   bus.fire_bytes("b", packed("[1]"));
-  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // the data is an unknown msgpack extension
+  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // The data is an unknown msgpack extension.
   bus.fire("d", "{}");
   bus.fire_bytes("e", nested(master::kMaxEventDepth));
   bus.fire_bytes("f", nested(master::kMaxEventDepth + 1));

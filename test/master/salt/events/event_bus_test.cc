@@ -109,7 +109,7 @@ TEST_CASE("a replaced socket is joined again") {
   const auto waiting = joined.listen("1");
   Stream stream(*joined.log);
   const CapturedLog log;
-  // The first socket keeps its connections, but its path now leads to the new socket.
+  // The first socket keeps its connections, but its path leads to the new socket.
   FakeEventBus next(joined.dir / "bus.ipc");
   SUBCASE("when the next job is published") {
     const auto expectation = joined.bus->expect("2");

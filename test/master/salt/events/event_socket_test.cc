@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(Pull, "firing stops at the deadline and leaves no partial even
 
 TEST_CASE_FIXTURE(Pull, "an event goes to the master at the current socket") {
   REQUIRE(pusher.fire("a", "\x80", soon()));
-  // The first socket still listens, but its path now leads to the new socket.
+  // The first socket still listens, but its path leads to the new socket.
   test::FakeEventPull next{dir / "master_event_pull.ipc"};
   REQUIRE(pusher.fire("b", "\x80", soon()));
   CHECK(holds(next.received(), "b\n\n"));

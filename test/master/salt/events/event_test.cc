@@ -103,7 +103,7 @@ TEST_CASE("job_tag returns the parts of a tag") {
 constexpr std::size_t kMost = 1 << 20;
 
 struct Read {
-  std::vector<std::string> events;  // the events in the form `tag|data`
+  std::vector<std::string> events;  // The events in the form `tag|data`.
   std::string problem;
 
   bool operator==(const Read&) const = default;
@@ -123,7 +123,7 @@ void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
   }
 }
 
-/// Returns the events of a stream that the reader gets in pieces of `piece` bytes.
+/// The reader gets the stream in pieces of `piece` bytes.
 Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
   FrameReader reader(kMost);
   Read read;
@@ -191,7 +191,7 @@ TEST_CASE("the first two line feeds of a body, which may be a str, separate tag 
   CHECK(first(event_frame("", "")) == "|");
   CHECK(first("\x82\xa4head\x80\xa4"
               "body\xa6t\n\n\x81\x01\x02"sv) == "t|\x81\x01\x02");
-  // A reader ignores the content of `head`, and members of a frame besides `head` and `body`.
+  // A reader ignores the content of `head`, and unknown members of a frame.
   CHECK(first("\x83\xa4"
               "body\xa4t\n\nd\xa4head\x81\xa1x\x92\x01\x02\xa3new\xc0"sv) == "t|d");
 }

@@ -25,8 +25,7 @@ inline constexpr std::chrono::seconds kPatience{60};
 /// A listener that records its events as text. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// A function that gets the data of each event before the event is recorded. A test sets the function
-  /// before the first event.
+  /// Gets the data of each event before the event is recorded. Must be set before the first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }
@@ -87,7 +86,7 @@ inline const std::string kBusLost =
     "lost: Salt Master is not available. The connection to its event bus was lost while the job ran: returns "
     "may be missing.";
 
-/// A BusLog for tests. A test fires events, and reads the events as a listener to all events.
+/// A BusLog whose events a test fires and reads.
 class HeardBus {
  public:
   void fire(std::string_view tag, std::string_view json) {

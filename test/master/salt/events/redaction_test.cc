@@ -22,7 +22,7 @@ constexpr std::string_view kCanary = "c4nary-s3cret";
 struct Case {
   const char* what;
   const char* tag;
-  const char* data;  ///< event data, in which CANARY marks each secret
+  const char* data;  ///< The event's data, in which CANARY marks each secret.
 };
 
 constexpr Case kCases[] = {
@@ -152,7 +152,7 @@ TEST_CASE("in a text only the value after a secret's name is hidden") {
     return master::without_secrets(text, kind).value_or(std::string(text));
   };
   struct Text {
-    const char* shown;  ///< the text for listeners, in which [hidden] replaces each secret
+    const char* shown;  ///< The text that listeners get, in which [hidden] replaces each secret.
     const char* secret = "x";
     TextKind kind = TextKind::plain;
   };

@@ -23,7 +23,7 @@ using Heard = std::vector<std::string>;
 
 constexpr ErrorKind kGone = ErrorKind::unavailable;
 
-/// A registry that gets its events from a test instead of the event bus.
+/// A registry whose events come from a test instead of the event bus.
 struct Played : Registry {
   explicit Played(BusOptions options = {}) : Registry(options) { joined(); }
 
@@ -54,7 +54,7 @@ std::shared_ptr<Recorder> listener_of(Registry::Expectation& expectation, std::s
   return made;
 }
 
-/// Returns how many bytes the registry counts for one stored event of `Played::returns`.
+/// Returns the size of one stored event of `Played::returns`, as the registry counts it.
 std::size_t bytes_of_each() {
   return EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
 }

@@ -115,8 +115,7 @@ TEST_CASE("Fields needs exactly one map") {
 
 namespace {
 
-/// Returns msgpack samples. Some samples are recorded from a real master. The others contain all special
-/// cases of the conversion to JSON.
+/// Some samples come from a real master. The others contain all special cases of the conversion to JSON.
 std::vector<std::string> samples() {
   std::vector<std::string> found;
   for (const std::string_view name : test::kVectorFiles) {

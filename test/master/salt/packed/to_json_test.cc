@@ -137,8 +137,8 @@ TEST_CASE("nesting is limited, also that of named constants, and announced lengt
 
 namespace {
 
-/// A redactor that hides members with the name `hide`, and members with the name `top` at the top level. In a
-/// text, the redactor hides the part after a `!`.
+/// A redactor that hides members with the name `hide`, top-level members with the name `top`, and the part of
+/// a text after a `!`.
 class Words final : public Redactor {
  public:
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override {
@@ -191,7 +191,7 @@ TEST_CASE("a hidden value is replaced, except nil and booleans, and a value that
 
 namespace {
 
-// The expected JSON is the output of Salt's `salt.utils.json.dumps` for these files.
+// The expected JSON is the output of `salt.utils.json.dumps` for these files.
 constexpr std::pair<std::string_view, std::string_view> kEvents[] = {
     {"14-event-run-ret.bin",
      R"({"fun": "runner.test.arg", "jid": "20261120233655223239", "user": "ssdev", )"

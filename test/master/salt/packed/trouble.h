@@ -9,8 +9,8 @@
 
 namespace rest_fcgi::test {
 
-/// Converts bytes with limited memory, and checks for an error or valid JSON. Returns a description of a
-/// wrong result. Uses no doctest checks, because they take longer than the conversion.
+/// Converts bytes with limited memory, and returns a description of a wrong result. Uses no doctest checks,
+/// because they take longer than the conversion.
 inline std::string_view trouble_with(std::string_view bytes) {
   using namespace salt;
   static JsonDocument document;

@@ -112,7 +112,7 @@ TEST_CASE("a reply with other frames is an error") {
 }
 
 TEST_CASE("a connection with unexpected bytes is not open") {
-  // The client must not use a second answer as the answer to its next request.
+  // The client must not take a second answer for the answer to its next request.
   zmq::context_t context;
   zmq::socket_t master(context, zmq::socket_type::router);
   master.bind("tcp://127.0.0.1:*");

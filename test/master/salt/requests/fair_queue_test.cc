@@ -34,7 +34,7 @@ bool is_full(FairQueue& fair_queue, PriorityClass priority = PriorityClass::publ
   return !fair_queue.take(priority, std::chrono::steady_clock::now());
 }
 
-/// Threads that wait for a place in the queue. Each thread records its name when the thread gets a place.
+/// Threads that wait in the queue. A thread records its name when the queue lets it in.
 class Queue {
  public:
   explicit Queue(FairQueue& fair_queue) : fair_queue_(fair_queue) {}
@@ -57,7 +57,7 @@ class Queue {
     return order_;
   }
 
-  /// Waits until the threads have got their places in the given order.
+  /// Waits until the queue has let the threads in, in this order.
   [[nodiscard]] bool becomes(std::string_view order) const {
     return test::eventually([&] { return this->order() == order; });
   }
@@ -111,7 +111,7 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
-  // The stalled wheel still counts as an asynchronous wheel, because this wheel can still occupy a worker.
+  // The stalled wheel can still occupy a worker, so it counts as an asynchronous wheel.
   CHECK(is_full(fair_queue, PriorityClass::wheel_async));
   slow.reset();
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
@@ -128,7 +128,7 @@ TEST_CASE("a stalled request frees its place") {
   Place third = take(fair_queue);
   fair_queue.stall(third);
   Place fourth = take(fair_queue);
-  // Three requests are stalled, which is the limit for one connection. This call therefore has no effect.
+  // Three stalled requests are the limit for one connection, so this call has no effect.
   fair_queue.stall(fourth);
   CHECK(is_full(fair_queue));
   stuck.reset();

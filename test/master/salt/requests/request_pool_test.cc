@@ -49,8 +49,7 @@ std::optional<std::string> reply_to(std::string body) {
   return "re: " + body;
 }
 
-/// A fake master that holds each request with the beginning `slow` until `open` is called. The master answers
-/// other requests at once.
+/// A fake master that answers requests at once, except that requests beginning with `slow` wait for `open`.
 class GatedMaster {
  public:
   explicit GatedMaster(std::size_t workers)
