@@ -71,9 +71,9 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;         ///< The minions that answered the ping.
+  std::vector<std::string> minions_;         ///< `minions_` are the minions that answered the ping.
   std::size_t started_ = 0;                  ///< The first `started_` of `minions_` have started.
-  std::unordered_set<std::string> at_work_;  ///< The started minions that have not returned.
+  std::unordered_set<std::string> at_work_;  ///< `at_work_` are the started minions that have not returned.
   std::size_t window_ = 1;
   /// The times at which further minions may start (`batch_wait`), one for each minion that has returned.
   std::deque<SteadyTime> kept_places_;

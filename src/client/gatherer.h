@@ -35,8 +35,8 @@ struct Call {
 
 /// The time limits of a job.
 struct Timeouts {
-  std::chrono::milliseconds timeout;  ///< The time after which `find_job` asks minions about the job.
-  /// The time limit for the answers to `find_job`.
+  std::chrono::milliseconds timeout;  ///< After `timeout`, `find_job` asks minions about the job.
+  /// `gather_job_timeout` is the time limit for the answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
   /// The time after a job's start in which syndics may name minions. 0 without syndics.
   std::chrono::milliseconds syndic_wait{0};
@@ -89,9 +89,9 @@ class JobWait {
   Timeouts timeouts_;
   /// The minions that have not returned, each with the time at which the wait for this minion ends.
   std::unordered_map<std::string_view, SteadyTime> limits_;
-  SteadyTime settled_;   ///< The time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< The end of `timeout`, or of the wait for `find_job`.
-  bool ask_ = true;      ///< Whether the caller has to send `find_job` at `deadline_`.
+  SteadyTime settled_;   ///< After the time `settled_`, syndics name no more minions.
+  SteadyTime deadline_;  ///< `deadline_` is the end of `timeout`, or of the wait for `find_job`.
+  bool ask_ = true;      ///< `ask_` says whether the caller has to send `find_job` at `deadline_`.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
@@ -128,8 +128,8 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last `find_job`.
-    bool is_over = false;  ///< Whether all minions of the job have returned or were given up.
+    std::optional<std::size_t> question{};  ///< `question` is the index in `rounds_` of the last `find_job`.
+    bool is_over = false;  ///< `is_over` says that all minions of the job have returned or were given up.
   };
   /// A published job, or a published `find_job` about a job.
   struct Round {
@@ -171,12 +171,12 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;  ///< The jobs whose minions the Gatherer still waits for.
-  /// A result of `next` may point into this message.
+  std::vector<Active*> active_;  ///< `active_` are the jobs whose minions the Gatherer still waits for.
+  /// A result of `next` may point into `message_`.
   std::optional<Message> message_;
   std::vector<Arrival> ready_;
-  std::size_t handed_out_ = 0;      ///< The number of results in `ready_` that `next` has returned.
-  std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
+  std::size_t handed_out_ = 0;      ///< `next` has returned the first `handed_out_` results of `ready_`.
+  std::optional<Error> too_large_;  ///< `too_large_` is the error that follows the results in `ready_`.
 };
 
 /// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose

@@ -23,11 +23,11 @@ struct Reply {
   std::vector<Json> items;
   /// The job id. For local_batch, all job ids, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< The error that ended the chunk after the last of `items`. Absent on
-                                   ///< success.
+  std::optional<Error> failure{};  ///< `failure` is the error that ended the chunk after the last of `items`.
+                                   ///< Absent on success.
   master::StartGate gate{};        ///< The master starts an asynchronous job when the last copy of `gate` is
                                    ///< destroyed.
-  bool is_accepted = true;         ///< Whether the master has authorized the caller.
+  bool is_accepted = true;         ///< `is_accepted` says whether the master has authorized the caller.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
