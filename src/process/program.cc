@@ -31,8 +31,9 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // The largest number of reads from one pipe between two calls of poll(2).
-// The longest wait until rest_fcgi_run reports the start of the program.
+constexpr int kReadsInARow = 32;  // `kReadsInARow` limits the reads from one pipe between two calls of
+                                  // poll(2).
+// `kStartPatience` is the longest wait until rest_fcgi_run reports the start of the program.
 constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
@@ -119,11 +120,11 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // The bytes of the StartOrder that are still to be sent.
-  Reply reply_;               // The latest reply of rest_fcgi_run, which may be incomplete.
-  std::size_t received_ = 0;  // The number of received bytes of `reply_`.
-  std::string answers_;       // The results of `on_line`, which follow the input.
-  std::size_t fed_ = 0;       // The number of sent bytes of the input and of `answers_`.
+  std::string order_;         // `order_` has the bytes of the StartOrder that are still to be sent.
+  Reply reply_;               // `reply_` is the latest reply of rest_fcgi_run, which may be incomplete.
+  std::size_t received_ = 0;  // `received_` is the number of received bytes of `reply_`.
+  std::string answers_;       // `answers_` has the results of `on_line`, which follow the input.
+  std::size_t fed_ = 0;       // `fed_` is the number of sent bytes of the input and of `answers_`.
   Ended ended_;
   bool is_last_ = false;  // Whether rest_fcgi_run has sent its last reply.
   std::optional<SteadyTime> give_up_at_;

@@ -45,7 +45,8 @@ namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kHeader = 4;  ///< `kHeader` is the size of the length field in bytes.
-/// The largest size of a StartOrder in bytes. Linux allows 6 MiB for a new program (execve(2)).
+/// `kMaxOrder` is the largest size of a StartOrder in bytes. Linux allows 6 MiB for a new program
+/// (execve(2)).
 inline constexpr std::size_t kMaxOrder = 8 << 20;
 
 /// A reply of rest_fcgi_run. The socket carries the bytes of this struct.
