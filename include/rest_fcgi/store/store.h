@@ -124,8 +124,8 @@ class Store {
 
   const std::string path_;
   std::mutex write_mutex_;              // Guards `writer_`, `syncer_` and `commit_observer_`.
-  std::unique_ptr<Connection> writer_;  // The connection for commits without fsync.
-  // The connection for commits with synchronous=FULL.
+  std::unique_ptr<Connection> writer_;  // `writer_` commits without fsync.
+  // `syncer_` commits with synchronous=FULL.
   std::unique_ptr<Connection> syncer_;
   CommitObserver commit_observer_;
   std::unique_ptr<Connection> maintainer_;
