@@ -320,8 +320,8 @@ class TreeBuilder : public YAML::EventHandler {
   bool has_root_ = false;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchored_;
-  std::size_t values_ = 0;        ///< The number of keys and values, including copies by aliases.
-  std::size_t copied_bytes_ = 0;  ///< The total size of the texts that aliases copied.
+  std::size_t values_ = 0;        ///< `values_` counts keys and values, including copies by aliases.
+  std::size_t copied_bytes_ = 0;  ///< `copied_bytes_` is the total size of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {

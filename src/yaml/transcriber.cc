@@ -44,8 +44,8 @@ class Transcriber {
 
   struct Open {
     Form form;
-    bool expects_value = false;  ///< Whether the last key of a map has no value yet.
-    std::size_t first_key = 0;   ///< The index of a map's first key in `keys_`.
+    bool expects_value = false;  ///< `expects_value` says whether the last key of a map has no value yet.
+    std::size_t first_key = 0;   ///< `first_key` is the index of a map's first key in `keys_`.
     std::size_t entries = 0;
   };
 

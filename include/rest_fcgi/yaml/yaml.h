@@ -20,9 +20,9 @@ namespace rest_fcgi::yaml {
 
 /// A position in a text.
 struct Place {
-  std::shared_ptr<const std::string> file;  ///< Null for a text without a file.
-  std::size_t line = 0;                     ///< The line, from 1.
-  std::size_t column = 0;                   ///< The column, from 1. 0 if unknown.
+  std::shared_ptr<const std::string> file;  ///< `file` is null for a text without a file.
+  std::size_t line = 0;                     ///< `line` is the line, from 1.
+  std::size_t column = 0;                   ///< `column` is the column, from 1. 0 if unknown.
 };
 
 /// The type that PyYAML gives to a value.
@@ -47,16 +47,16 @@ struct Node {
 };
 
 struct Entry {
-  std::string key;  ///< The key's text, without quotes and with escapes resolved.
-  /// Whether the key has no quotes. Only such a key can be `<<` or a number.
+  std::string key;  ///< `key` is the key's text, without quotes and with escapes resolved.
+  /// `plain_key` says whether the key has no quotes. Only such a key can be `<<` or a number.
   bool plain_key = true;
   Place place;
   Node value;
 };
 
 struct Limits {
-  std::size_t max_depth = 100;  ///< The deepest nesting of lists and maps.
-  /// The largest number of keys and values. A value counts again for each of its aliases.
+  std::size_t max_depth = 100;  ///< `max_depth` is the deepest nesting of lists and maps.
+  /// `max_values` is the largest number of keys and values. A value counts again for each of its aliases.
   std::size_t max_values = 1000000;
 };
 
