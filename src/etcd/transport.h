@@ -73,8 +73,8 @@ class Transport {
   explicit Transport(Options options) : options_(std::move(options)) {}
 
   const Options options_;
-  std::mutex mutex_;            // Guards `idle_`.
-  std::vector<CurlEasy> idle_;  // The handles that no call of `exchange` uses.
+  std::mutex mutex_;
+  std::vector<CurlEasy> idle_;  // No call of `exchange` uses the handles in `idle_`. `mutex_` guards `idle_`.
 };
 
 /// An HTTP reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not
