@@ -20,12 +20,12 @@ using store::Row;
 
 constexpr std::int64_t kMostRows = 512;
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-constexpr auto kGroupTime = 10ms;   // The pause after a new row, to collect more rows.
-constexpr auto kRowsEvery = 200ms;  // The interval at which the thread looks for rows of other processes.
+constexpr auto kGroupTime = 10ms;   // After a new row, the thread waits `kGroupTime` for more rows.
+constexpr auto kRowsEvery = 200ms;  // Every `kRowsEvery`, the thread looks for rows of other processes.
 constexpr auto kFailurePause = 500ms;
 constexpr auto kFlushTime = 10s;
-constexpr auto kPollTime = 20ms;    // The interval at which `flush` looks for deliveries of other processes.
-constexpr auto kLastPassTime = 5s;  // The time limit of the delivery in the destructor.
+constexpr auto kPollTime = 20ms;    // Every `kPollTime`, `flush` looks for deliveries of other processes.
+constexpr auto kLastPassTime = 5s;  // The delivery in the destructor takes at most `kLastPassTime`.
 constexpr std::int64_t kLeaseTime = microseconds(3s).count();
 
 constexpr const char* kTakeRoom =

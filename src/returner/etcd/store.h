@@ -37,8 +37,8 @@ struct EtcdWrite {
   /// The condition under which etcd skips the puts.
   enum class Unless {
     never,
-    exists,  ///< etcd skips the puts if the key `guard` exists.
-    /// etcd skips the puts if the value of the key `guard` sorts after the text `than`.
+    exists,  ///< With `exists`, etcd skips the puts if the key `guard` exists.
+    /// With `greater`, etcd skips the puts if the value of the key `guard` sorts after the text `than`.
     greater,
   };
   Unless unless = Unless::never;

@@ -24,8 +24,8 @@ constexpr seconds kLongestShared{60};
 // The largest number of operations that etcd allows in a transaction.
 constexpr std::size_t kMostRanges = 128;
 constexpr std::size_t kMostReads = 4;
-constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first page of `visit`.
-// Even a busy member of the cluster can read this number of keys within the time limit.
+constexpr std::int64_t kFirstPage = 128;  // The first page of `visit` has `kFirstPage` keys.
+// Even a busy member of the cluster can read `kLargestPage` keys within the time limit.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
 // `<folder>` + `kAfterSlash` sorts after all keys in the folder.

@@ -30,17 +30,18 @@ constexpr milliseconds kEventsPause{1000};  // The pause after a failed write of
 constexpr milliseconds kLookEvery{
     1000};  // The interval at which the thread looks for listeners of other processes.
 
-constexpr milliseconds kSlice{200};  // The interval at which the watch checks whether to stop.
-// A watch runs this long even if `ClusterListener::wanted` returns false.
+constexpr milliseconds kSlice{200};  // Every `kSlice`, the watch checks whether to stop.
+// A watch runs at least for `kMinimumLife`, even if `ClusterListener::wanted` returns false.
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // A busy member of the cluster needs time for a new connection.
 constexpr seconds kBeginTime{2};
 // `start` waits this long for another thread that starts the watch. After a failed start, `start` returns
 // the same error for this time.
 constexpr seconds kStartWait{1};
-constexpr seconds kLookUpTime{5};        // The time limit to read the loads for one transaction.
-constexpr seconds kListenEvery{20};      // The interval between writes of the key that shows a listener.
-constexpr seconds kListenAgainAfter{2};  // The pause after a failed write.
+constexpr seconds kLookUpTime{5};        // Reading the loads for one transaction takes at most `kLookUpTime`.
+constexpr seconds kListenEvery{20};      // Every `kListenEvery`, the process writes the key that shows its
+                                         // listener.
+constexpr seconds kListenAgainAfter{2};  // The pause after a failed write is `kListenAgainAfter`.
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -205,11 +206,12 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // JSON events, separated by commas. `mutex_` guards the text.
-  bool dropped_ = false;  // Whether an event was lost since the last batch. `mutex_` guards the flag.
+  std::string waiting_;   // `waiting_` has JSON events, separated by commas. `mutex_` guards the text.
+  bool dropped_ = false;  // `dropped_` says that an event was lost since the last batch. `mutex_` guards the
+                          // flag.
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;  // The events that `thread_` is sending. Only `thread_` uses the text.
-  // The time when `thread_` last found no listener. Only `thread_` uses the time.
+  std::string batch_;  // `batch_` has the events that `thread_` is sending. Only `thread_` uses the text.
+  // `none_at_` is the time when `thread_` last found no listener. Only `thread_` uses this time.
   std::optional<SteadyTime> none_at_;
   std::condition_variable_any came_;
   std::stop_source ending_;

@@ -14,8 +14,8 @@ using std::chrono::seconds;
 
 constexpr std::size_t kFieldsOfReturn = 9;
 constexpr milliseconds kSettleEvery{100};
-constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for this time.
-constexpr seconds kLoadIsLate{10};  // A return waits at most this time for the load of its job.
+constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for `kQuiet`.
+constexpr seconds kLoadIsLate{10};  // A return waits for the load of its job for at most `kLoadIsLate`.
 
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.arg.text().size() + load.tgt.text().size() + load.user.size();
