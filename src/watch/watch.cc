@@ -57,8 +57,8 @@ struct Stream {
   CURL* handle;
   const Options& options;
   DataReader reader{};
-  std::string refusal{};          ///< The beginning of a reply that is not an event stream.
-  std::optional<Error> failed{};  ///< Why `on_bytes` ended the transfer.
+  std::string refusal{};          ///< `refusal` is the beginning of a reply that is not an event stream.
+  std::optional<Error> failed{};  ///< `failed` says why `on_bytes` ended the transfer.
 };
 
 bool is_event_stream(CURL* handle) {
