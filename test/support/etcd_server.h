@@ -44,9 +44,9 @@ class EtcdCluster {
 
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
-  void kill(std::size_t member);     ///< Sends SIGKILL to a member.
-  void restart(std::size_t member);  ///< Starts a killed member and waits until it is healthy.
-  /// Waits until the cluster has a leader. Returns the leader's index among the members.
+  void kill(std::size_t member);     ///< `kill` sends SIGKILL to a member.
+  void restart(std::size_t member);  ///< `restart` starts a killed member and waits until it is healthy.
+  /// `leader` waits until the cluster has a leader, and returns the leader's index among the members.
   std::size_t leader();
 
   /// Sends a POST request to a path such as `/v3/kv/put`, without the etcd client that is tested. If

@@ -30,10 +30,10 @@ class FakeMaster final : public master::Master {
   /// The minions that every target matches.
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< A job reports these minions as missing.
-  std::vector<std::string> gone;          ///< These minions answer a ping but not a call.
-  std::vector<std::string> silent;        ///< These minions never answer.
-  /// The first returns of a job as JSON, which `publish` returns at once.
+  std::vector<std::string> below_syndic;  ///< A job reports the minions in `below_syndic` as missing.
+  std::vector<std::string> gone;          ///< The minions in `gone` answer a ping but not a call.
+  std::vector<std::string> silent;        ///< The minions in `silent` never answer.
+  /// `publish` returns `at_once` (JSON) as the first returns of a job.
   std::vector<std::string> at_once;
   /// Called for each minion of a job. Passes the minion's return to the parameter `Returns`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
@@ -41,11 +41,11 @@ class FakeMaster final : public master::Master {
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< The value of `is_accepted` in the reply of `wheel_async`.
-  /// Called by `session`, which returns the error of `on_session`, if any.
+  bool says_at_once = true;  ///< `wheel_async` returns `says_at_once` as `is_accepted`.
+  /// `session` calls `on_session`, and returns the error of `on_session`, if any.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";  ///< The member `data` of each wheel's return.
-  /// The return of each call of the client `ssh`, as JSON.
+  std::string wheel_data = "{}";  ///< `wheel_data` is the member `data` of each wheel's return.
+  /// `ssh_reply` is the return of each call of the client `ssh`, as JSON.
   std::string ssh_reply = R"({"web1": {"return": true}})";
   /// Called before a job starts. `what` is the text of the job in `started()`. After an error, the job does
   /// not start.
@@ -87,8 +87,9 @@ class FakeMaster final : public master::Master {
                                                       std::string_view after) override;
 
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< The events that each session may see.
-  /// The end of all sessions, 12 hours after the time at which a ManualClock starts.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< Each session may see the events of
+                                                                ///< `scope`.
+  /// All sessions end at `expire`, 12 hours after the time at which a ManualClock starts.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:

@@ -23,8 +23,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 struct FcgiReply {
   std::string head;  ///< The header lines, without the blank line after them.
   std::string body;
-  bool ended = false;   ///< Whether FCGI_END_REQUEST arrived.
-  bool closed = false;  ///< Whether the connection ended before FCGI_END_REQUEST arrived.
+  bool ended = false;   ///< `ended` says whether FCGI_END_REQUEST arrived.
+  bool closed = false;  ///< `closed` says whether the connection ended before FCGI_END_REQUEST arrived.
 
   [[nodiscard]] int status() const;
   [[nodiscard]] std::string header(std::string_view name) const;
