@@ -86,7 +86,7 @@ class Cluster {
 
   std::mutex mutex_;  // Guards `token_` and `login_`.
   Token token_;
-  // If no thread is logging in, `login_` is not valid.
+  // While no thread logs in, the future `login_` is not valid.
   std::shared_future<Tried<Token>> login_;
 };
 

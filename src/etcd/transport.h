@@ -87,8 +87,8 @@ class HttpStream {
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
 
-  /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: timeout, if the server
-  /// has ended the reply after the last byte; the errors of `Transport::exchange`.
+  /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
+  /// `Transport::exchange`. At the end of the reply, the error is timeout.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.

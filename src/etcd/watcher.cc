@@ -24,7 +24,8 @@ using std::chrono::steady_clock;
 /// If a connection ends within this time after its start, the pause before the next connection grows.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before the next connection. `breaks` is the number of early breaks in a row.
+/// Returns the pause before the next connection. `breaks` is the number of connections in a row that ended
+/// early.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
