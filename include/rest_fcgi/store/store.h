@@ -88,8 +88,8 @@ class Store {
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// One thread commits all waiting writes in one transaction. While it commits, new writes wait in a queue.
-  /// Afterwards, the thread of the first waiting write commits the queue.
+  /// One thread commits all waiting writes in one transaction. While this thread commits, new writes wait in
+  /// a queue. Afterwards, the thread of the first waiting write commits the queue.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
