@@ -22,12 +22,12 @@ namespace rest_fcgi::metrics {
 /// result.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
-/// Decides on a `GET /metrics`. Returns `ok` if the user may read the metrics, otherwise the status of the
-/// reply.
+/// A function that returns `ok` if the user may read the metrics with this request, otherwise the status of
+/// the reply.
 using MetricsCheck = std::function<http::Status(const http::Environ&)>;
 
-/// Returns an application that answers the `GET /metrics` that `check` allows, and passes other requests to
-/// `application`.
+/// Returns an application that answers `GET /metrics`, if `check` allows the request, and passes other
+/// requests to `application`.
 [[nodiscard]] http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
                                              http::Application application);
 

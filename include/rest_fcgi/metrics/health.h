@@ -50,7 +50,7 @@ class Health {
     Probe probe;
     bool is_running = false;
     std::optional<Result<void>> result{};
-    Thread thread{};  // This member is destroyed first, so the thread ends before `probe`.
+    Thread thread{};  // This member is destroyed first, because the thread uses `probe`.
   };
 
   void start(State& state, SteadyTime deadline);
