@@ -100,7 +100,7 @@ void write_store(metrics::Writer& writer, store::Store& store) {
   }
 }
 
-/// Prometheus sends `Authorization: Bearer TOKEN` instead of `X-Auth-Token: TOKEN`.
+/// Prometheus sends the token as `Authorization: Bearer TOKEN`, other clients as `X-Auth-Token: TOKEN`.
 SecretView token_of(const http::Environ& environ) {
   static constexpr std::string_view kBearer = "Bearer ";
   std::string_view token = environ.get("HTTP_X_AUTH_TOKEN");
