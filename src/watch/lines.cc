@@ -29,7 +29,7 @@ char32_t first_character(std::string_view text, std::size_t size) {
   return character;
 }
 
-/// A terminal does not show such a character, but acts on it.
+/// A terminal acts on a control character, or on a change of the text's direction, and does not show it.
 bool is_control(char32_t character) {
   const auto is_in = [character](char32_t first, char32_t last) {
     return character >= first && character <= last;
