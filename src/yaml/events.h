@@ -42,7 +42,7 @@ class Events {
   yaml_event_t event_{};
 };
 
-/// Removes the prefix `tag:yaml.org,2002:` of a tag.
+/// Returns a tag without the prefix `tag:yaml.org,2002:`.
 [[nodiscard]] std::string short_tag(const yaml_char_t* tag);
 
 /// A scalar with the type and the text that Salt's YAML loader gives it.

@@ -42,7 +42,7 @@ const Regex& timestamp_pattern() {
   return pattern;
 }
 
-/// The writer puts such a text in quotes without the expensive call of `kind_of_plain`.
+/// A number of more than 1000 digits gets quotes without the expensive call of `kind_of_plain`.
 bool is_long_number(std::string_view text) {
   constexpr std::size_t kLong = 1000;
   return text.size() > kLong && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos;
