@@ -83,7 +83,7 @@ TEST_CASE("salt#34750: all bad credentials get the same answer, and a short log 
   fixture.refuses(with_token(SecretView("canary")), "at token: the token is malformed");
   fixture.refuses(with_password(std::string(63, 'n') + "\n" + std::string(100, 'm'), "x", "file"),
                   "user \"" + std::string(63, 'n') + "\\");
-  // If the back end is not enabled, the password file takes the same time for the check.
+  // If the back end is not enabled, the check uses the password file, so that the login takes the same time.
   std::filesystem::remove(fixture.dir / "users");
   fixture.refuses(with_password("fred", "canary", "pam"), "external_auth: file: ");
 }

@@ -65,7 +65,7 @@ class LoginsFixture {
   std::atomic<int> asked = 0;
   std::chrono::seconds lasts{std::chrono::hours(12)};
   std::chrono::seconds keep = std::chrono::seconds::max();
-  /// Replaces the usual check, if set. Returns an error for wrong credentials.
+  /// If set, `answer` replaces the usual check, and returns an error for wrong credentials.
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:

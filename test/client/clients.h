@@ -18,7 +18,7 @@ namespace rest_fcgi::test {
 class Clients {
  public:
   using What = FakeMaster::What;
-  /// Returns a minion's return, or std::nullopt for a silent minion.
+  /// A function that returns the return of a minion, or std::nullopt for a silent minion.
   using Answer = std::function<std::optional<master::Return>(const std::string& minion, What what)>;
 
   /// The function `change` may change the options `quick_options()`.

@@ -34,9 +34,9 @@ class FakeGateway {
     std::string headers;
     std::string body;
   };
-  /// Sends bytes unchanged. Returns false if the peer has closed the connection.
+  /// A function that sends bytes unchanged, and returns false if the peer has closed the connection.
   using Send = std::function<bool(std::string_view)>;
-  /// Answers a request. Returns false to close the connection.
+  /// A function that answers a request, and returns false to close the connection.
   using Handler = std::function<bool(const Request&, const Send&)>;
 
   explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {

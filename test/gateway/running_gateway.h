@@ -78,7 +78,7 @@ inline std::ptrdiff_t open_files() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
-/// Returns the number of open descriptors when two counts are equal.
+/// Waits until two counts of the open descriptors are equal, and returns this number.
 inline std::ptrdiff_t settled_open_files() {
   std::ptrdiff_t files = 0;
   REQUIRE(eventually([&] { return std::exchange(files, open_files()) == open_files(); }));

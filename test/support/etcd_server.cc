@@ -119,7 +119,8 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // Short for fast elections, but long enough for heartbeats on a busy machine.
+                               // The election timeout is short for fast elections, but long enough on a busy
+                               // machine.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");

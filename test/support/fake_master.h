@@ -35,7 +35,8 @@ class FakeMaster final : public master::Master {
   std::vector<std::string> silent;        ///< The minions in `silent` never answer.
   /// `publish` returns `at_once` (JSON) as the first returns of a job.
   std::vector<std::string> at_once;
-  /// Called for each minion of a job. Passes the minion's return to the parameter `Returns`.
+  /// The master calls `on_minion` for each minion of a job. `on_minion` passes the return to its parameter
+  /// `Returns`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
@@ -47,15 +48,15 @@ class FakeMaster final : public master::Master {
   std::string wheel_data = "{}";  ///< `wheel_data` is the member `data` of each wheel's return.
   /// `ssh_reply` is the return of each call of the client `ssh`, as JSON.
   std::string ssh_reply = R"({"web1": {"return": true}})";
-  /// Called before a job starts. `what` is the text of the job in `started()`. After an error, the job does
-  /// not start.
+  /// The master calls `on_start` before a job starts. `what` is the text of the job in `started()`. After an
+  /// error, the job does not start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
   /// Returns the jobs that were started, in order. Each job is a text such as `call ms-0,ms-1`, `find_job
   /// ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// Called before an event is fired. After an error, the event is not fired.
+  /// The master calls `on_fire` before it fires an event. After an error, the event is not fired.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 

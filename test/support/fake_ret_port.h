@@ -15,12 +15,12 @@ namespace rest_fcgi::test {
 /// thread calls the handler for one message at a time. Not synchronized.
 class FakeRetPort {
  public:
-  /// Gets the body of a request and returns the body of the answer. For std::nullopt, the port sends no
-  /// answer.
+  /// A function that gets the body of a request and returns the body of the answer. For std::nullopt, the
+  /// port sends no answer.
   using Handler = std::function<std::optional<std::string>(std::string)>;
   using Frames = std::vector<std::string>;
-  /// Gets all frames of a message and returns all frames of the answer. Without frames, the port sends no
-  /// answer.
+  /// A function that gets all frames of a message and returns all frames of the answer. Without frames, the
+  /// port sends no answer.
   using FramesHandler = std::function<Frames(Frames)>;
 
   explicit FakeRetPort(Handler handler, std::size_t workers = 1);

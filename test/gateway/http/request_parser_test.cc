@@ -33,7 +33,7 @@ std::string outcome(ParserDriver& driver) {
   return text + "\n" + std::string(*environ.body);
 }
 
-/// Returns the outcome of parts of `step` bytes, and the number of bytes that the parser used.
+/// Parses `bytes` in parts of `step` bytes. Returns the outcome and the number of bytes that the parser used.
 std::pair<std::string, std::size_t> parse_in_steps(std::string_view bytes, std::size_t step) {
   ParserDriver driver(kLimits);
   std::size_t used = 0;

@@ -63,7 +63,7 @@ class SaltWorld {
     answers_[cmd] = std::move(answer);
   }
 
-  /// The master replies to each load with this value of `cmd`.
+  /// Makes the master reply with the JSON text `reply` to each load whose member `cmd` has this value.
   void always(const std::string& cmd, const std::string& reply) {
     on(cmd, [reply](const std::string&) { return reply; });
   }

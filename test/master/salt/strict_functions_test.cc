@@ -29,7 +29,6 @@ std::unique_ptr<auth::Permissions> permissions() {
       {any_minion("test.*"), {"web*", {{"cmd.run", {}}}}, {"G@role:db", {{"state.apply", {}}}}});
 }
 
-/// The call is that of a chunk with the given members.
 bool passes(const auth::Permissions& permissions, const std::string& members,
             const std::string& user = "ann") {
   const test::ReadChunk chunk(format(R"({{"client": "local", "token": "x", {}}})", members));

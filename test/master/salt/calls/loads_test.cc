@@ -21,7 +21,7 @@ using test::ReadChunk;
 
 constexpr const char* kLogin = R"("eauth": "sharedsecret", "username": "ssdev", "password": "s3cret")";
 
-/// The JSON goes from the member `fun` of a wheel's load to the end of the inner map.
+/// Returns a wheel's load as JSON, from the member `fun` to the end of the inner map.
 std::string wheel_json(const std::string& members, const master::Started* job = nullptr) {
   const ReadChunk chunk(
       format(R"({{"client": "{}", "token": "t", {}}})", job == nullptr ? "wheel" : "wheel_async", members));

@@ -25,7 +25,8 @@ inline constexpr std::chrono::seconds kPatience{60};
 /// A listener that records its events as text. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// Gets the data of each event before the event is recorded. Must be set before the first event.
+  /// `on_hear` gets the data of each event before the event is recorded. A test sets `on_hear` before the
+  /// first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }
