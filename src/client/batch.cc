@@ -77,7 +77,6 @@ class Batch {
   std::size_t window_ = 1;
   /// The times at which further minions may start (`batch_wait`), one for each minion that has returned.
   std::deque<SteadyTime> kept_places_;
-  /// With `failhard`, no minion starts after a failed or missing return.
   bool failed_ = false;
   Reply reply_;
 };
@@ -133,7 +132,6 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  // Ignores the return of a minion that the batch has not started.
   if (at_work_.erase(std::string(arrival.minion)) == 0) return;
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);

@@ -201,7 +201,6 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
 }
 
 Result<void> Gatherer::take_steps(SteadyTime now) {
-  // Begins at the end, because `give_up` removes jobs from `active_`.
   for (std::size_t i = active_.size(); i-- > 0;) {
     Active& job = *active_[i];
     switch (job.wait.step(now)) {
@@ -223,7 +222,6 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
-  // The new `find_job` replaces the previous one.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});

@@ -78,7 +78,6 @@ class JobWait {
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
-  /// Returns false if the minion was added before.
   bool add(std::string_view minion, SteadyTime limit);
 
   // The list keeps the ids to which `known_`, `syndics_` and `limits_` point.
@@ -146,7 +145,6 @@ class Gatherer {
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// Subtracts the size of a return from `room`. Returns false if the return is larger than `room`.
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;

@@ -85,7 +85,6 @@ class ReturnMap {
   }
 
  private:
-  /// The space for the end of the map and of the reply, in bytes.
   static constexpr std::size_t kBehind = 256;
 
   std::string text_;
