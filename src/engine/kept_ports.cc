@@ -33,7 +33,6 @@ std::string name_of(const gateway::HttpOptions& options) {
   return name;
 }
 
-/// Returns std::nullopt if the descriptor is not a listening TCP socket.
 std::optional<std::uint16_t> listening_port(int fd) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
@@ -67,7 +66,6 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
   const std::vector<std::string> names = passed_names();
   if (names.empty()) return;
   int fd = SD_LISTEN_FDS_START;
-  // The kept ports get consecutive descriptors.
   int next = SD_LISTEN_FDS_START;
   for (const std::string& name : names) {
     const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };

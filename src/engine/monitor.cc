@@ -15,7 +15,6 @@ namespace {
 
 using returner::WriteCounts;
 
-/// Returns null if this process stores no jobs.
 const WriteCounts* writes_of(const Runtime& runtime) {
   if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine))
     return salt->recorder ? &salt->recorder->writes() : nullptr;

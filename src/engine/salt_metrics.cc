@@ -40,7 +40,6 @@ std::string state_of(std::string_view fun, const JsonValue& data) {
   return fun == "state.apply" ? "highstate" : "";
 }
 
-/// A return without states counts as success.
 bool has_good_states(const JsonValue& data) {
   const auto ret = data.find("return");
   if (!ret || !ret->is(JsonValue::Kind::object)) return true;
@@ -173,7 +172,6 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    // The return of a runner names no minion.
     on_return(minion.empty() ? "master" : minion, fun, data);
   }
 }

@@ -29,7 +29,6 @@ Error unreachable(const gateway::HttpOptions& port, std::string_view why) {
           format("the service does not answer on {} (rest_fcgi: metrics: listen): {}", where, why)};
 }
 
-/// Returns a new socket with a timeout for connect, read and write.
 UniqueFd new_socket(int family) {
   UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
