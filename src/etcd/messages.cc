@@ -22,7 +22,6 @@ constexpr unsigned sextet(char c) noexcept {
 }
 
 constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
-// The names of requests in JSON, in the order of the alternatives of `RequestOp`.
 constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put", "request_txn"};
 
 void write(JsonWriter& writer, const RangeRequest& request) {

@@ -108,7 +108,7 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error> ended_;  // The error that ended the transfer.
+  std::optional<Error> ended_;
 };
 
 }  // namespace rest_fcgi::etcd

@@ -125,7 +125,6 @@ class WatchConnection {
   milliseconds asked_{0};  // The time that status requests have taken since `heard_at_`.
 };
 
-/// A watch that opens a new connection when its connection breaks.
 class Watcher::Stream {
  public:
   Stream(Cluster& cluster, WatchRequest request)
@@ -133,7 +132,6 @@ class Watcher::Stream {
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
-    // Returns events that have already arrived, even if the deadline has passed.
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
       if (final_error_) return *final_error_;
