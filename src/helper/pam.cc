@@ -280,7 +280,6 @@ class FailureRate {
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // The file may be damaged.
       counted_until_ = std::clamp(counted_until_, time, most);
       has_room = counted_until_ + interval_ <= most;
       if (has_room) counted_until_ += interval_;
@@ -288,7 +287,6 @@ class FailureRate {
     return has_room;
   }
 
-  /// Undoes the call of `enter` for a password that was right.
   void uncount() {
     change([this] { counted_until_ -= interval_; });
   }

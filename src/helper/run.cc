@@ -271,7 +271,6 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : remaining_processes()));
 }
 
-/// Returns false and sets errno on failure.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -366,7 +365,6 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // The program may not have its own process group yet.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
