@@ -37,7 +37,6 @@ constexpr std::string_view kJson = "application/json";
 
 enum class Details { shown, hidden };
 
-/// Returns std::nullopt for a path other than `/health` and `/ready`.
 std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
   if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
   if (path != "/ready") return std::nullopt;

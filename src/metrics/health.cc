@@ -57,7 +57,7 @@ std::vector<Check> Health::checks() {
     checked_at_ = now;
     for (State& state : states_) {
       if (state.is_running) continue;
-      state.thread.join();  // The thread has ended, so `join` does not wait.
+      state.thread.join();
       start(state, now + limit_);
     }
     ended_.wait_for(lock, limit_, [this] {

@@ -19,7 +19,7 @@ namespace rest_fcgi::metrics {
 struct Check {
   std::string name;
   bool ok = false;
-  std::string text;  ///< The reason of a failure. Empty if the check succeeded.
+  std::string text;
 };
 
 /// Runs the checks of `/ready`, each on its own thread and at most once a second. Thread-safe.
