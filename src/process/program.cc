@@ -165,7 +165,6 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // poll(2) ignores the descriptor -1.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -260,7 +259,6 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  // This process cannot read the replies of another protocol version.
   is_closed_ = reply_.version != wire::kVersion;
   if (is_closed_) return;
   reply_.text.back() = '\0';
@@ -277,7 +275,6 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Ends the child processes that still run after the end of the program.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

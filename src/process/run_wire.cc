@@ -28,7 +28,6 @@ void append(std::string& frame, const Plain& value) {
   frame.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Returns false if `body` is too short.
 template <class Plain>
 bool take(std::string_view& body, Plain& value) {
   if (body.size() < sizeof value) return false;
