@@ -187,7 +187,6 @@ class StoreReturner final : public Returner {
   Result<void> flush() override { return store_->sync(); }
 
  private:
-  /// `to` is the store, or a connection inside a transaction.
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
     const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);

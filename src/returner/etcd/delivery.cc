@@ -25,7 +25,7 @@ constexpr int kMostTries = 8;
 struct Item {
   std::string what;
   EtcdWrite write;
-  std::optional<EtcdPair> last;  ///< The minion's last jid. Absent for a load.
+  std::optional<EtcdPair> last;
 
   /// The key of the first put identifies the load or return.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }

@@ -63,7 +63,6 @@ class Outbox {
 
  private:
   Outbox(std::shared_ptr<store::Store> store, Options options);
-  /// Returns false if another process holds the lease.
   bool take_lease();
   void wake(bool is_urgent);
   void note_room(bool has_room, std::int64_t bytes);

@@ -139,7 +139,6 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Returns whether the pair was put. If `before` is absent, the key must not exist.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};

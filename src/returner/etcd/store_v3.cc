@@ -32,7 +32,6 @@ constexpr std::size_t kBytesOfPage = 1024 * 1024;
 constexpr char kAfterSlash = '/' + 1;
 // `<jid>` + `kAfterSuffix` sorts after all suffixes that Salt's `unique_jid` adds.
 constexpr char kAfterSuffix = '~';
-// `<key>` + `kNext` is the next possible key.
 constexpr std::string_view kNext{"\0", 1};
 
 etcd::Deadline read_deadline() {
@@ -74,10 +73,8 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   return {std::move(txn)};
 }
 
-/// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  /// The first possible key after the child's key, or after all keys in the child's folder.
   std::string next;
 };
 
@@ -108,7 +105,6 @@ class SharedLease {
     return id_;
   }
 
-  /// Does nothing if `id` is not the current lease.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -283,9 +279,7 @@ class LoadWalk {
   }
 
  private:
-  // A load is absent if `scan` found only another key of the job.
   using Loads = std::map<std::string, std::optional<std::string>>;
-  /// The keys from `from` to the last key of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -371,7 +365,6 @@ class LoadWalk {
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  /// Sets `done_` if the visitor wants no more loads.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {

@@ -122,14 +122,12 @@ class EtcdEvents {
     start();
   }
 
-  /// Makes other processes call `lost` of their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Shows other processes that this process has a listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
@@ -384,7 +382,7 @@ class EtcdWatch : public Watch {
   // uses these members.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;  // Why the watch lost changes. Empty without a loss.
+  std::string lost_;
   bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};

@@ -98,7 +98,6 @@ class WatchedJobs {
   /// Passes a return to the listener and returns the next pending return. If the job has no load and
   /// `needs_no_load` is false, the return stays pending.
   Returns::iterator pass_on(Returns::iterator pending, bool needs_no_load);
-  /// Returns null if etcd has no load of the job.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
 
   const EtcdLayout layout_;

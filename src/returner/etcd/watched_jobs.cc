@@ -31,7 +31,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // The number of changed fields of each return.
+  std::map<Place, std::size_t> touched;
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
