@@ -102,7 +102,6 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-/// Several processes may call this function at the same time.
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
