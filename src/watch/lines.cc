@@ -12,7 +12,6 @@
 namespace rest_fcgi::watch {
 namespace {
 
-/// The fields of an event's data that a line shows.
 constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "retcode", "act", "result"};
 
 /// Size limits in bytes for one shown field, and for the whole data of an event. A line shows the whole data
@@ -20,7 +19,6 @@ constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "
 constexpr std::size_t kMostOfValue = 64;
 constexpr std::size_t kMostOfData = 120;
 
-/// REQUIRES: `text` is valid UTF-8 and not empty.
 char32_t first_character(std::string_view text, std::size_t size) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (size == 1) return byte(0);
