@@ -84,7 +84,6 @@ std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   return *std::move(bytes);
 }
 
-/// Throws Mistake if Salt's loader refuses the tag.
 Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::string_view text) {
   const std::string tag = short_tag(full_tag);
   if (tag == "null") return Kind::null;

@@ -65,7 +65,6 @@ void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key
 /// The message has the form of `mistake_at`.
 [[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
-/// Returns an empty text for a null pointer.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);
 
 [[nodiscard]] std::string too_deep(const Limits& limits);

@@ -78,7 +78,7 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< The total size of keys and scalars in bytes.
+  std::size_t bytes = 0;
   std::size_t depth = 0;
 };
 
@@ -230,7 +230,7 @@ class TreeBuilder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor;
     bool in_brackets;
-    bool expects_value = false;  ///< Whether the last key of a map has no value yet.
+    bool expects_value = false;
   };
 
   /// Refuses a last line such as `token_expire:5`. yaml-cpp reads this line as a key without a value.
@@ -257,7 +257,6 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Throws if `values_` exceeds the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;

@@ -93,7 +93,6 @@ std::string_view content_of(std::string_view line) {
   return content;
 }
 
-/// Returns std::nullopt if the closing quote is missing.
 std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size(); ++at) {
@@ -107,7 +106,6 @@ std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) 
   return std::nullopt;
 }
 
-/// A key ends with a colon and a blank.
 bool has_key(std::string_view content) {
   std::size_t at = 0;
   if (content.starts_with('"') || content.starts_with('\'')) at = end_of_quotes(content, 0).value_or(0);

@@ -82,7 +82,6 @@ class Transcriber {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// A few aliases can stand for a very large value.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -230,7 +229,7 @@ class Transcriber {
   std::string json_;
   JsonWriter writer_{json_};
   std::vector<Open> open_;
-  std::deque<Key> keys_;  ///< The keys of all maps that have not ended.
+  std::deque<Key> keys_;
   std::size_t values_ = 0;
   std::optional<Mistake> refused_;
   Kind root_kind_ = Kind::null;

@@ -79,7 +79,6 @@ class Writer {
   /// indented.
   enum class Context { root, item, value, key };
 
-  /// Returns whether the value is a scalar without quotes.
   bool write(JsonValue value, Context context) {
     switch (value.kind()) {
       case JsonValue::Kind::null:
@@ -256,7 +255,6 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Begins a new line if the current line is longer than the indentation.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');
