@@ -25,7 +25,6 @@ const LoginGuard::Who kFred{"fred", "192.0.2.7"};
 const LoginGuard::Who kFredElsewhere{"fred", "192.0.2.8"};
 const LoginGuard::Who kAnn{"ann", "192.0.2.7"};
 
-/// A login guard with a manual clock and recorded sleeps.
 class GuardFixture {
  public:
   explicit GuardFixture(LoginGuardOptions options = {}) {
@@ -35,7 +34,6 @@ class GuardFixture {
     });
   }
 
-  /// Returns false if the guard refuses the login before the password check.
   bool fail(const LoginGuard::Who& who) {
     if (!guard->check(who)) return false;
     auto attempt = guard->begin(who);

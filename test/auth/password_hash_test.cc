@@ -16,7 +16,7 @@ bool matches(std::string_view hashtype, std::string_view password, std::string_v
 
 struct HashVector {
   std::string_view hashtype;
-  std::string_view stored;  // A hash of the password `sesame`.
+  std::string_view stored;
 };
 
 constexpr HashVector kHashVectors[] = {

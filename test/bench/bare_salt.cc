@@ -138,7 +138,6 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Forgets all bytes up to the end of `text`.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

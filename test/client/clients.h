@@ -50,7 +50,6 @@ class Clients {
     return text;
   }
 
-  /// Checks that the error has the jid of the job `job`.
   [[nodiscard]] Error error(std::string_view keys, std::uint64_t job = 1) const {
     const auto reply = run(keys);
     REQUIRE_FALSE(reply);
@@ -58,7 +57,6 @@ class Clients {
     return reply.error();
   }
 
-  /// Checks that the reply has one item and an error in `failure`.
   [[nodiscard]] client::Reply partial(std::string_view keys) const {
     auto reply = run(keys);
     REQUIRE(reply);

@@ -9,7 +9,6 @@ using Step = JobWait::Step;
 
 namespace {
 
-/// Returns the time `seconds` after the publication of the job.
 SteadyTime at(double seconds) {
   return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }

@@ -118,7 +118,6 @@ TEST_CASE("read_password returns the first line of standard input, which is neit
   CHECK(read_from(std::string(4097, 'x') + "\n").error().message.find("too long") != std::string::npos);
 }
 
-/// A pseudo terminal whose other end is `keyboard`, where the test types.
 struct Terminal {
   Terminal() : keyboard(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
     REQUIRE(keyboard >= 0);

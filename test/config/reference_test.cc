@@ -22,7 +22,6 @@ std::string deployed(const char* name) {
 
 using KeyNames = std::set<std::string, std::less<>>;
 
-/// The names do not include the names of the sections.
 void add_keys(const std::string& file, KeyNames& names) {
   const auto root = *yaml::read("", file);
   Findings findings;

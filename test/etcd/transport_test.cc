@@ -22,7 +22,6 @@ std::unique_ptr<Transport> transport(Options options = {}) {
   return *Transport::make(std::move(options));
 }
 
-/// The server sends `bytes` and closes the connection.
 Error error_of(const std::string& bytes) {
   const FakeGateway server([&bytes](const FakeGateway::Request&, const FakeGateway::Send& send) {
     send(bytes);

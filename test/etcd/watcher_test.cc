@@ -170,7 +170,6 @@ std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
 
-/// The server repeats the last reply.
 ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
   return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
 }

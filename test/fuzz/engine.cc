@@ -76,7 +76,6 @@ void expression(std::string_view input) {
 
 namespace {
 
-/// The last item is the error of the LineReader or the incomplete last line.
 std::vector<std::string> lines_in(std::string_view bytes, std::size_t step) {
   etcd::LineReader reader(1000);
   std::vector<std::string> lines;

@@ -47,7 +47,6 @@ inline http::Application reply_with(const std::string& text) {
   return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
 }
 
-/// Echoes bodies. A request with the body `slow` waits at `door`.
 inline http::Application block_slow_requests_at(Door& door) {
   return [&door](const http::Environ& request) {
     if (request.body && *request.body == "slow") door.pass();

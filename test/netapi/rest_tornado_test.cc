@@ -179,7 +179,6 @@ TEST_CASE("rest_tornado runs chunks in parallel and returns them in order") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestTornadoOptions{}, master);
   std::atomic<int> waiting = 0;
-  // Each runner call waits until two calls have started.
   master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
     const int mine = ++waiting;
     REQUIRE(test::eventually([&] { return waiting == 2; }));

@@ -61,7 +61,7 @@ TEST_CASE("a program that is ended gets SIGTERM, then SIGKILL, and leaves no chi
   CHECK(ended.code == 7);
   CHECK(ended.output == "ready\nbye\n");
   std::stop_source stop;
-  stop.request_stop();  // The stop is requested before the program starts.
+  stop.request_stop();
   CHECK(run(shell("sleep 1000"), stop.get_token()).how == How::stopped);
   CHECK_FALSE(has_children());
 }

@@ -29,7 +29,7 @@ struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
-  test::Door* begin_door = nullptr;  ///< `ScriptedChanges::begin` waits at this door, if set.
+  test::Door* begin_door = nullptr;
   int begun = 0;
 
   void say(Result<std::vector<EtcdChange>> one) {

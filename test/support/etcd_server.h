@@ -58,7 +58,7 @@ class EtcdCluster {
   struct Member {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< The port without TLS, to which the test itself sends requests.
+    std::uint16_t plain = 0;
     std::unique_ptr<Child> process{};
   };
   void start_all();

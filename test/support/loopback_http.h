@@ -7,7 +7,7 @@
 namespace rest_fcgi::test {
 
 struct HttpAnswer {
-  int status = 0;  ///< The HTTP status, or 0 if no answer arrived.
+  int status = 0;
   std::string body;
 };
 

@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway::test {
 
 struct HttpReply {
-  int status = 0;  ///< The HTTP status, or 0 if no head arrived.
+  int status = 0;
   std::string head;
   std::string body;
   bool is_complete = false;

@@ -68,7 +68,6 @@ class SaltWorld {
     on(cmd, [reply](const std::string&) { return reply; });
   }
 
-  /// `name` is the class of Salt's error.
   void refuse(const std::string& cmd, std::string_view name,
               std::string_view message = "Authorization error occurred.") {
     always(cmd, format(R"({{"error": {{"name": "{}", "message": "{}"}}}})", name, message));
@@ -120,7 +119,6 @@ class SaltWorld {
     return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", jid);
   }
 
-  /// Returns without waiting for the runner's return.
   Result<master::Started> start_runner(const master::Permit& permit) {
     return master_->runner(permit, std::make_shared<master::RunnerReturns>());
   }

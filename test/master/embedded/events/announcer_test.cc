@@ -28,7 +28,6 @@ Reader listen(EmbeddedEngine& engine, const master::EventPermit& permit = kAll) 
   return *std::move(reader);
 }
 
-/// Waits until there are at least `count` events.
 std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count = 0) {
   std::vector<master::EventPtr> events;
   CHECK(test::eventually([&] {

@@ -26,7 +26,6 @@ class Cmd : public test::Execution {
   void returns(std::string_view args, std::string_view kwargs, std::string_view ret, int retcode = 0) {
     check(run("cmd.run", args, kwargs), ret, retcode);
   }
-  /// Returns the first line of the return of `cmd.run` for the command `true`.
   std::string complaint(std::string_view kwargs) { return sentence("cmd.run", R"(["true"])", kwargs); }
 };
 

@@ -27,7 +27,6 @@ lowstate::Target target_of(TargetType type, std::string_view expression, std::st
   return target;
 }
 
-/// Returns the ids of the matching minions, with a space between two ids.
 std::string matched(const MinionList& options, const lowstate::Target& target,
                     const Groups& nodegroups = {}) {
   const auto minions = Minions::make(options, nodegroups);

@@ -44,7 +44,6 @@ EventBus::Expectation expect_soon(EventBus& bus) {
   return std::move(*made);
 }
 
-/// Returns the tag of a return of the minion `m`.
 std::string ret(const std::string& jid) {
   return "salt/job/" + jid + "/ret/m";
 }

@@ -103,7 +103,7 @@ TEST_CASE("job_tag returns the parts of a tag") {
 constexpr std::size_t kMost = 1 << 20;
 
 struct Read {
-  std::vector<std::string> events;  // The events in the form `tag|data`.
+  std::vector<std::string> events;
   std::string problem;
 
   bool operator==(const Read&) const = default;
@@ -123,7 +123,6 @@ void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
   }
 }
 
-/// The reader gets the stream in pieces of `piece` bytes.
 Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
   FrameReader reader(kMost);
   Read read;

@@ -57,7 +57,6 @@ class Queue {
     return order_;
   }
 
-  /// Waits until the queue has let the threads in, in this order.
   [[nodiscard]] bool becomes(std::string_view order) const {
     return test::eventually([&] { return this->order() == order; });
   }
