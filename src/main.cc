@@ -96,7 +96,6 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// All applications use `client`. `monitor` may be null.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
