@@ -43,9 +43,9 @@ struct Timeouts {
 };
 
 /// Salt's rules for the wait for one job's returns. After `timeout`, missing minions are asked every
-/// `gather_job_timeout` whether they run the job (`saltutil.find_job`). The wait ends when no asked minion
-/// answers yes and `timeout` has passed since each minion's last yes. The caller reports events and asks for
-/// the next step. Used by one thread.
+/// `gather_job_timeout` whether they run the job (`saltutil.find_job`). A minion that answers yes
+/// gets `timeout` again. The wait ends when no missing minion has time left. The caller reports events and
+/// asks for the next step. Used by one thread.
 class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);

@@ -128,9 +128,8 @@ double to_real(std::string_view text) {
     if (const auto decimal = to_decimal(text)) return std::strtod(decimal->c_str(), nullptr);
   }
   const Digits digits(text);
-  const bool is_word =
-      digits.text.find_first_of("nN") != std::string::npos;  // Of all real numbers, only .inf
-                                                             // and .nan contain the letter N.
+  // Of all real numbers, only `.inf` and `.nan` have a letter N.
+  const bool is_word = digits.text.find_first_of("nN") != std::string::npos;
   double value = is_word ? std::numeric_limits<double>::infinity() : parse_real(digits.text);
   if (is_word && (digits.text[1] == 'n' || digits.text[1] == 'N'))
     value = std::numeric_limits<double>::quiet_NaN();

@@ -69,7 +69,7 @@ inline std::vector<std::string> warnings_of(std::string_view master) {
   return warnings;
 }
 
-/// Returns the only warning about a valid master file.
+/// Checks that a valid master file gives one warning, and returns this warning.
 inline std::string warning_of(std::string_view master) {
   const std::vector<std::string> warnings = warnings_of(master);
   REQUIRE(warnings.size() == 1);

@@ -161,7 +161,7 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   CHECK(once.size() == 1 + 9 + 8 + 1);
   REQUIRE(deliver(rows));
   CHECK(in.etcd->map() == once);
-  // The later delivery has two newer returns. The return of m2 replaces the placeholder for no answer.
+  // The later delivery has two newer returns. The return of m2 replaces its placeholder.
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();

@@ -15,7 +15,7 @@ enum class NodegroupForm {
   list,      ///< `list` means that the words are ids of minions.
 };
 
-/// Returns the form in which Salt reads the words of a nodegroup (Salt's `_nodegroup_regex`).
+/// Returns the kind of target that Salt makes from `words` (Salt's `_nodegroup_regex`).
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

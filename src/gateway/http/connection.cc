@@ -178,7 +178,7 @@ Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser)
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
   error_code error;
-  // Parses the received bytes first, because most heads arrive in one piece.
+  // Most heads arrive in one piece, and need no asynchronous read.
   buffer_.consume(parser.put(buffer_.data(), error));
   if (error == boost::beast::http::error::need_more)
     co_await boost::beast::http::async_read_header(transport_, buffer_, parser, use_task_with(error));

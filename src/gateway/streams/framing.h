@@ -17,7 +17,7 @@ namespace rest_fcgi::gateway {
 /// copied. Used by one thread.
 class IovecBuffer {
  public:
-  /// The largest number of bytes in one call of `add_glue`.
+  /// The largest size of one frame header or end, in bytes.
   static constexpr std::size_t kMostGlue = 24;
 
   void begin(std::size_t glue);

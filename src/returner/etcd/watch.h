@@ -44,9 +44,10 @@ class EtcdChanges {
   /// Begins to receive changes. `next` returns only puts that come after this call.
   [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
-  /// Waits for the next transaction and returns its changes. Returns an empty list at the deadline. Error
-  /// invocation: etcd has compacted the changes, and the caller must call `begin` again. Other errors are
-  /// those of `etcd::Client`. After these, the next call continues without loss. REQUIRES: `begin` succeeded.
+  /// Waits for the next transaction and returns its changes. Returns an empty list at the deadline. The
+  /// error `invocation` means that etcd has compacted the changes. The caller then calls `begin` again. After
+  /// other errors (those of `etcd::Client`), the next call continues without loss. REQUIRES: `begin`
+  /// succeeded.
   [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
   /// Returns the value of a key at a revision. Returns the present value if the revision is 0 or compacted.
@@ -60,9 +61,9 @@ class EtcdChanges {
                                                                      std::string folder);
 
 /// Turns changes in etcd into jobs and minions' returns, and passes the jobs and returns to a listener. Salt
-/// writes each field of a return to a separate key. The listener gets a return when all fields have arrived,
-/// or a second after the last field. A return that arrives before the load of its job waits for the load. Not
-/// synchronized.
+/// writes each field of a return to a separate key. The listener gets a return when all fields have arrived.
+/// If fields are missing, it gets the return a second after the newest field. A return that arrives before
+/// the load of its job waits for the load. Not synchronized.
 class WatchedJobs {
  public:
   /// A function that returns the value of a key at a revision. Revision 0 means the present value.

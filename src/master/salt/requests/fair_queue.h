@@ -16,9 +16,8 @@
 
 namespace rest_fcgi::salt {
 
-/// The classes of requests, by their cost for the master. Each class has a limit for the number of its
-/// requests that run at the same time. The master distributes requests round robin to its workers, so slow
-/// requests must never occupy all workers.
+/// The classes of requests to the master, by their cost. The master distributes requests round robin to its
+/// workers. Each class has a limit of running requests, so that slow requests never occupy all workers.
 enum class PriorityClass {
   publish,      ///< A `publish` takes some milliseconds of a worker of the master.
   question,     ///< A `question` publishes `saltutil.find_job` and has a low priority.
@@ -26,7 +25,7 @@ enum class PriorityClass {
   wheel,        ///< A `wheel` runs in the master's worker until it ends.
   wheel_async,  ///< A `wheel_async` is a wheel for which no caller waits.
   login,        ///< A `login` with a wrong password blocks a worker for a second.
-  token,        ///< A `token` request asks for a token's owner. Clients can send invented tokens.
+  token,        ///< A `token` request asks the master for a token's owner.
 };
 inline constexpr std::size_t kPriorityClasses = 7;
 
