@@ -59,7 +59,7 @@ class RefusalTime {
 
  private:
   const std::chrono::milliseconds step_;
-  std::atomic<std::int64_t> longest_{1};  // The longest duration of at most 16 steps, in steps.
+  std::atomic<std::int64_t> longest_{1};  // The longest duration of at most 16 steps, in steps of `step_`.
 };
 
 /// Makes Salt's back end `file`: users in a text, htpasswd or htdigest file. If the file changes, the next

@@ -22,8 +22,8 @@ namespace rest_fcgi::client {
 [[nodiscard]] Result<Reply> cmd_subset(const Call& call);
 
 /// Runs `local_batch` on the minions that answer a ping, a limited number at a time. Returns an item for each
-/// return in order of arrival, and `{}` for a minion without a return. Errors: the errors of `cmd`, with all
-/// jids.
+/// return in order of arrival, and `{}` for a minion without a return. Errors: the errors of `cmd`. The
+/// error has the jids of all started jobs.
 [[nodiscard]] Result<Reply> cmd_batch(const Call& call);
 
 /// Returns how many minions of a batch work at a time. Rounds a percentage down, but returns at least 1.

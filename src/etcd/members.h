@@ -34,9 +34,9 @@ class Members {
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] const std::string& url(std::size_t member) const { return members_[member].url; }
 
-  /// Returns the index of the member that answered last. If this member failed recently, returns the next
-  /// member that did not. If all members failed recently, returns the member whose failure is the oldest. A
-  /// failure is recent for `kSkipped`.
+  /// Returns the index of the member that answered last. If this member failed within the last `kSkipped`
+  /// seconds, returns the next member without such a failure. If all members have one, returns the member
+  /// whose failure is the oldest.
   [[nodiscard]] std::size_t choose(SteadyTime now) const;
 
   void note_answer(std::size_t member);

@@ -37,8 +37,8 @@ std::string_view host_of(std::string_view origin) {
 }
 
 /// Returns the scheme of the client's URL, or an empty text if the scheme is unknown. Behind a proxy that
-/// uses plain HTTP, the scheme is unknown, because the client may use HTTPS. A page cannot pretend that there
-/// is a proxy, because the browser sends a CORS preflight before a request with a proxy's header.
+/// uses plain HTTP, the scheme is unknown, because the client may use HTTPS. A hostile page cannot add a
+/// proxy's header to its request, because the browser asks the server before it sends one (CORS preflight).
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {

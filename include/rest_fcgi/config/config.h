@@ -154,7 +154,7 @@ struct FirstSetup {
   std::string users;   ///< `users` is the path of the password file.
   std::string user;
   std::string hash;  ///< `hash` is the hash of the user's password, as Apache's htpasswd writes it.
-  gid_t group = 0;   ///< `group` is the group that may read both files.
+  gid_t group = 0;   ///< `group` is the group that may read the written files.
 };
 
 /// Writes the two files of `init`. Replaces no existing file. Errors: the errors of `init`.

@@ -92,7 +92,7 @@ struct LocalCall {
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
   std::string_view ret;  ///< `ret` has the names of additional returners, separated by commas.
-  std::string_view jid;  ///< `jid` is the job id that the caller chose. Empty for batches.
+  std::string_view jid;  ///< `jid` is the job id that the caller chose. Batches have an empty `jid`.
   std::optional<JsonValue> metadata;
   BatchSize batch;
   /// In `local_batch`, another minion starts when the time `batch_wait` has passed after a return.

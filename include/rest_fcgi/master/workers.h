@@ -38,7 +38,7 @@ class Workers {
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
-    /// REQUIRES: a reserved place is left.
+    /// REQUIRES: the caller has reserved a place for the task.
     void submit(Task task);
 
    private:

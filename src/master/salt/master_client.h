@@ -110,7 +110,7 @@ class MasterClient {
 /// Returns whether the error is a refusal of the master. The master does not run a refused load.
 [[nodiscard]] bool is_refusal(const Error& error);
 
-/// Returns whether the master keeps the user's permissions in the token, and the token has no permissions.
+/// Returns whether the master keeps permissions in tokens and this token has none.
 /// The master refuses all calls with such a token. The cause is the setting `keep_acl_in_token`, which the
 /// back end `rest` turns on. Salt then gets the permissions from the back end alone, and most back ends
 /// return none.

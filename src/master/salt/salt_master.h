@@ -47,8 +47,8 @@ class SaltMaster final : public master::Master {
                                                                     std::string_view after) override;
 
  private:
-  /// Checks a chunk for a local client. If the errors would reveal configuration, `admit` checks the login
-  /// before this function. Fails with `invocation` or `authorization`.
+  /// Checks a chunk for a local client. Fails with `invocation` or `authorization`. REQUIRES: the login is
+  /// checked if an error would reveal configuration (`needs_lookup`).
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                          const auth::Permissions& rules, bool goes_inline) const;
   /// Checks a chunk for the client ssh. Such a chunk runs without the master. Fails with `authentication` for

@@ -52,7 +52,7 @@ class Peer {
 /// Sockets belong to this io_context until the streams take them over.
 asio::io_context& front_end_context() {
   static asio::io_context context;
-  static const Socket socket(context);  // The first socket opens the descriptors of `context`.
+  static const Socket socket(context);  // Asio opens the descriptors of `context` for its first socket.
   return context;
 }
 

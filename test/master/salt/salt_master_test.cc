@@ -262,8 +262,8 @@ TEST_CASE_FIXTURE(World, "salt#21740: each call reports that the master does not
 
 namespace {
 
-/// The master starts every runner, as Salt 3008 does even for an unknown runner. The runner `doc.runner`
-/// returns only the function `there.is`, or is refused if not `allowed`.
+/// The master starts every runner, also an unknown one, as Salt 3008 does. The runner `doc.runner` documents
+/// one function, `there.is`. If `allowed` is false, the master refuses `doc.runner`.
 void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {
     constexpr const char* kDocs = "20261121000000000002";

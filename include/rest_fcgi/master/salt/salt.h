@@ -29,7 +29,7 @@ class Runtime {
   virtual ~Runtime() = default;
 
   /// Joins the master's event bus in the background, and tries again until it succeeds. Without this call,
-  /// the first request that waits for returns joins the event bus.
+  /// rest_fcgi joins the event bus at the first request that waits for minions.
   virtual void join_event_bus() = 0;
 
   /// Checks that the process has joined the event bus. Fails with `unavailable`.

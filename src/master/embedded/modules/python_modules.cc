@@ -247,9 +247,8 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // `context.deadline` is set if a Python program makes this call. The call is refused, because a second
-  // Python program inside the first program would need more stack of this thread. A Python program calls
-  // Python functions itself, without the server.
+  // `context.deadline` is set if a Python program makes this call. Such a program calls Python functions by
+  // itself, so this call is refused. A second program would also need more stack of this thread.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

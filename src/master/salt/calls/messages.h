@@ -23,7 +23,7 @@ namespace rest_fcgi::salt {
 // `jid`, it shows the load with the credentials on the event bus. A load therefore has a `jid` only if the
 // caller chose one. A load never has the master's root key.
 
-/// The caller of a load with its token or credentials. Borrows its texts.
+/// The token or credentials of the user for whom a load is sent. Borrows the texts.
 struct Caller {
   const auth::Credentials* credentials = nullptr;
   std::string_view user;  ///< The user name, which the master looks up in `publisher_acl_blacklist`.
