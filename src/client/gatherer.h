@@ -70,7 +70,8 @@ class JobWait {
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   void asked(SteadyTime now);
 
-  /// Returns whether the wait is over: no minion is missing, and syndics can name no more minions.
+  /// Returns whether the wait is over: no minion is missing, and the time in which syndics may name minions
+  /// has passed.
   [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
   /// Returns the minions for which the caller still waits, in the order of the job.

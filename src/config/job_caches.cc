@@ -145,8 +145,8 @@ Profile read_profile(Reader from) {
   return profile;
 }
 
-/// Returns the top level of the master file if `name` is empty. Reports a mistake for an unknown name,
-/// although Salt uses 127.0.0.1 in this case.
+/// Returns the profile (a section of the master file) with this name, or the top level if `name` is empty.
+/// Reports a mistake for an unknown name. Salt would connect to 127.0.0.1.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);

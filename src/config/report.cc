@@ -107,7 +107,7 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns the end of a sentence about a port with TLS.
+/// Describes which client certificates the port accepts. The text continues a sentence about the port.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;

@@ -82,7 +82,7 @@ class ThreadPool {
 
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins a call for monitoring. Returns std::nullopt if `max_calls` + 8 calls are running.
+  /// Begins the call of a monitoring request. Up to 8 such calls may exceed `max_calls`.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {

@@ -173,8 +173,8 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns the position of the closing quotation mark, or of the first backslash that belongs to this mark.
-  /// Returns the end of the text if the closing mark is missing.
+  /// Returns the position of the closing quotation mark. If backslashes escape this mark, returns the
+  /// position of the first one. Returns the end of the text if the closing mark is missing.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;

@@ -29,7 +29,7 @@ struct FeedFormat {
     formatted,  ///< `formatted` sends WebSocket messages with Salt's formatted view.
   };
   Shows shows = Shows::blocks;
-  bool answers = false;  ///< With `answers`, the stream answers each message and accepts binary messages.
+  bool answers = false;  ///< If `answers` is true, the stream replies to each message, also to a binary one.
   std::uint16_t logged_out = 1008;  ///< `logged_out` is the WebSocket close code for the session's end.
   FormattedStyle style{};
   std::vector<std::string> tags{};  ///< Globs for the tags of sent events. An empty list sends all events.

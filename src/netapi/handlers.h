@@ -43,7 +43,7 @@ inline constexpr std::string_view kNoMinions =
 struct Call {
   SecretView token{};  ///< The token for all chunks. If it is empty, each chunk has its own credentials.
   lowstate::ReadOptions reading{};
-  bool own = false;  ///< Whether this program chose the client and the function.
+  bool own = false;  ///< Whether the chunk's client and function are from this program, not from the request.
 };
 
 /// Runs the chunks and returns their results. If a chunk is refused or fails, returns the error response.

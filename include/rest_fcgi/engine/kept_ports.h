@@ -9,7 +9,8 @@
 /// file descriptor store (sd_notify(3)). Without the store the functions do nothing.
 namespace rest_fcgi::engine {
 
-/// Closes the sockets in systemd's store that no port of `http` uses. REQUIRES: the gateway is not open yet.
+/// Closes the sockets in systemd's file descriptor store whose ports are not in `http`. REQUIRES: the gateway
+/// is not open yet.
 void drop_stale_ports(const std::vector<gateway::HttpOptions>& http);
 
 /// Puts the listening sockets of the ports `http` into systemd's store. REQUIRES: the gateway is open.

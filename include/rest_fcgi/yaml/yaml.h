@@ -64,7 +64,7 @@ struct Limits {
 /// messages. Errors: those of `mistake_at`.
 [[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
 
-/// The JSON of a YAML text from the network.
+/// A YAML text from the network, as JSON.
 struct Transcript {
   Json json;
   Kind kind = Kind::null;  ///< The type of the document's value.
@@ -111,8 +111,8 @@ struct Transcript {
 [[nodiscard]] bool to_boolean(std::string_view text);
 
 /// Returns an integer such as `0x1F` in decimal digits. As in Salt, `010` is 10 but `-010` is -8. Returns
-/// std::nullopt for a number that Python refuses, and for a number of more than 64 bits that is not decimal.
-/// REQUIRES: kind_of_plain(text) == Kind::integer.
+/// std::nullopt for a number that Python refuses, and for a hexadecimal, octal, binary or sexagesimal number
+/// of more than 64 bits. REQUIRES: kind_of_plain(text) == Kind::integer.
 [[nodiscard]] std::optional<std::string> to_decimal(std::string_view text);
 
 /// Returns the value of an integer. Returns std::nullopt if the integer needs more than 64 bits.

@@ -205,8 +205,8 @@ Result<returner::Load> LocalCaller::make_load(const Request& request, master::Jo
 }
 
 Result<master::Job> LocalCaller::run_here(const Request& request, master::Job job, const Addressee& returns) {
-  // The Job takes returns until their total size in bytes reaches this limit. Each further return goes to
-  // `returns` as soon as it is saved.
+  // The Job keeps returns up to this total size in bytes. Each further return goes to the Addressee as soon
+  // as it is saved.
   constexpr std::size_t kMaxHeldBytes = std::size_t{1} << 20;
   const LocalJob local(request.call);
   const Result<returner::Load> load = make_load(request, job);

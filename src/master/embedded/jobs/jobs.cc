@@ -353,8 +353,8 @@ std::vector<ActiveJob> Jobs::active() {
   }
   for (RunningTable::Entry& entry : running_elsewhere()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
-    // The other process saves the job's returns in the shared job cache. The job still runs on the minions
-    // without a return.
+    // The process that runs the job saves its returns in the shared job cache. Minions that have not returned
+    // still run the job.
     auto running = minions_without_return(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }

@@ -74,9 +74,9 @@ struct Signature {
 /// The arguments of a call, assigned to the function's parameters. Borrows the arguments.
 struct BoundArguments {
   std::vector<std::string_view> parameters;
-  std::vector<JsonValue> values;     ///< `values` has each parameter's value. Null if no argument is given.
-  std::vector<bool> given;           ///< `given` says for each parameter whether the call has an argument.
-  std::vector<JsonValue> varargs;    ///< `varargs` has the further positional arguments, for `*args`.
+  std::vector<JsonValue> values;   ///< `values` has each parameter's value, and null for a missing argument.
+  std::vector<bool> given;         ///< `given` says for each parameter whether the call has an argument.
+  std::vector<JsonValue> varargs;  ///< `varargs` has the further positional arguments, for `*args`.
   std::vector<JsonMember> keywords;  ///< `keywords` has the other keyword arguments, with unique keys.
 
   /// REQUIRES: the function has the parameter.

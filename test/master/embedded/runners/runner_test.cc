@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Runners, "jobs.list_jobs filters by function, target, metadata
   CHECK_FALSE(listed(R"("end_time": "2020-01-01")"));
   CHECK_FALSE(listed(R"("search_function": "test.*", "search_target": "ms-0")"));
   CHECK(listed(R"("search_function": null, "search_target": "", "search_metadata": {})"));
-  // A compound job matches by one function, and a list target by one minion.
+  // The search finds a job of several functions by one function, and a job with a list target by one minion.
   jid = published(
       R"("tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
   CHECK(listed(R"("search_function": "*.echo", "search_target": "ms-1")"));
