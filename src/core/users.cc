@@ -63,8 +63,8 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // If `ids` is too small, getgrouplist(3) fails and `found` is the needed size. If `found` is not larger
-    // than `ids`, memory was short and the ids are wrong.
+    // If `ids` is too small, getgrouplist(3) fails and `found` is the needed number of ids. If `ids` has
+    // already this size, memory was short, and the ids are wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

@@ -45,8 +45,8 @@ constexpr unsigned kQuietTicks = 20;
 /// the call may be slow, too.
 constexpr unsigned kSlowTicks = 20;
 
-/// `running_loop` is the loop that this thread runs, or nullptr. `ownership` is the value that the loop's
-/// `owner` got when this thread took the loop.
+/// `running_loop` is the loop that this thread runs, or nullptr. `ownership` is the loop's `owner` at the
+/// time when this thread took the loop. If `owner` has another value now, another thread has the loop.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 

@@ -309,8 +309,8 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // Each wrong password adds `interval_` to this time or, if this time has passed, to the present time. The
-  // limit is reached `kBurst` seconds in the future.
+  // Each wrong password moves this time ahead by `interval_`, beginning at the present time at the earliest.
+  // If the time is `kBurst` seconds ahead, further passwords are refused.
   Time counted_until_{0};
 };
 

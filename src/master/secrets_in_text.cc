@@ -247,7 +247,8 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line of `name`, or std::nullopt if `name` is not the line's first word.
+  /// Returns the position where the line that contains `name` begins, or std::nullopt if `name` is not the
+  /// line's first word.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;

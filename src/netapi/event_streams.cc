@@ -163,7 +163,7 @@ CallMaster master_caller(const RequestContext& context) {
 }
 
 /// Returns the data for rest_tornado's formatted view: the grains in the master's cache. If the user may not
-/// run `grains.items` on all minions, returns this reason instead.
+/// run `grains.items` on all minions, returns only the text of the refusal.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);

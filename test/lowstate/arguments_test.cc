@@ -161,8 +161,8 @@ TEST_CASE("a text argument that is read as YAML and has an alias is refused") {
   CHECK(args(R"("arg": ["a=ls *.sh && rm *.sh"])") == R"(["a=ls *.sh && rm *.sh"])");
 }
 
-/// Copies the arguments out of `[[positional], {keyword}]` and destroys the document, which the copy must not
-/// need. Returns the copy as text.
+/// Copies the arguments out of `[[positional], {keyword}]` and destroys the document, to show that the copy
+/// borrows nothing from it. Returns the copy as text.
 std::string taken(std::string_view json, bool as_command_line) {
   std::shared_ptr<const MasterArguments> arguments;
   {

@@ -39,7 +39,8 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// The id of an event is a part of its own. It is added to the part before.
+  /// Returns the texts of the feed. A feed gives the id of an event as a separate part. Here it is
+  /// added to the text before it.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);

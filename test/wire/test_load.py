@@ -29,7 +29,7 @@ def test_cve_2012_6687_two_thousand_requests_use_less_than_110_megabytes_and_are
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
     assert call(daemon.address, local("test.ping", tgt="ms-0")) == [{"ms-0": True}]
-    # A request can be in flight before its job exists. `kill_all_jobs` ends only jobs that exist, so the test waits for all jobs.
+    # A request can be in flight before its job exists. `kill_all_jobs` ends only existing jobs, so the test waits for them.
     running = local("saltutil.running", tgt="ms-0")
     wait_until(lambda: len(call(daemon.address, running)[0]["ms-0"]) == 2000, "2000 jobs exist", 4 * TIMEOUT)
     assert call(daemon.address, local("saltutil.kill_all_jobs", tgt="ms-0"))

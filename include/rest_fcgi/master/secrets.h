@@ -36,8 +36,8 @@ enum class TextKind : std::uint8_t {
   /// In a plain text, a value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or a line end.
   plain,
   form,  ///< In the body of an HTML form, a value ends at `&` or a line end.
-  /// In an argument of a Salt function, a value ends as in `plain`. But if the argument begins with a
-  /// secret's name and `=`, the value ends at the end of the argument.
+  /// In an argument of a Salt function, a value ends as in a plain text. But if the argument begins with a
+  /// secret's name and `=`, the value is the whole rest of the argument.
   argument,
 };
 

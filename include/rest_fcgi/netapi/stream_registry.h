@@ -123,7 +123,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
   std::deque<QueuedCall> queue_;  ///< The running call stays at the front.
-  /// Only the first call that a full queue drops is logged, until the queue is empty again.
+  /// Whether the queue was full and dropped a call since it was last empty. Only the first such call is
+  /// logged.
   bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;

@@ -70,8 +70,8 @@ struct Reply {
   /// The pid while the program runs. After the program's end, its exit status, or the negative number of the
   /// signal that ended the program.
   std::int32_t number = 0;
-  /// A text that ends with a NUL byte: the reason of `missing` or `failed`, or the processes that cannot be
-  /// ended. May be empty.
+  /// A text that ends with a NUL byte. It is the reason if the reply is `missing` or `failed`, and otherwise
+  /// names the processes that cannot be ended. May be empty.
   std::array<char, 4500> text{};
 };
 

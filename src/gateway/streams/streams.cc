@@ -149,7 +149,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  // This task runs after the listeners, which the cancel of `news` has resumed, and so measures their time.
+  // Cancelling `news` has resumed the listeners. This task runs after them, and so measures their time.
   asio::post(loop_->context, [this, begun] {
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {

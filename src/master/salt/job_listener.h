@@ -17,8 +17,8 @@
 
 /// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
 /// data must have the `id` and `jid` of the tag, and the `cmd` that the master adds: `_return` for a return,
-/// or `_minion_event` for any other event of a minion. This check does not cover a list of events, because a
-/// minion chooses all fields of events in a list.
+/// or `_minion_event` for any other event of a minion. In a list of events, a minion chooses all fields, also
+/// `cmd`, so this check does not detect forged events there.
 namespace rest_fcgi::salt {
 
 /// The functions and the user of a published job. The event of each return has the same values.

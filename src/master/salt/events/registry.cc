@@ -131,8 +131,7 @@ void Registry::not_joined(ErrorKind why) {
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      // The loop leaves out a job whose kept events `replay` still passes on. `replay` itself reports the
-      // loss to the listener of such a job.
+      // While a job replays its kept events, the function `replay` reports the loss to the job's listener.
       if (!job->replaying) affected.push_back(job);
     }
   }
