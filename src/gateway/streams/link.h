@@ -73,7 +73,7 @@ class Link {
     co_await asio::async_write(transport_, rest, more, use_task_with(error));
     writing_.reset();
     written_at_ = system_clock().steady();
-    freed_.cancel_one();
+    freed_.cancel();  // Resumes all waiting coroutines, because one that writes at once resumes no other.
     if (error) throw boost::system::system_error(error);
   }
 
