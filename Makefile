@@ -10,7 +10,8 @@
 #   make test-series  runs the most important tests with a real Salt on the release series that `make test` does not use
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
-#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage
+#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, and Debian 13
+#   make ci-here      runs the checks of .ci/run on this machine, without a new Debian
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
 #   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
 #   make bench        measures rest_fcgi and comparable servers; tables in build/bench; test/bench/Makefile lists its variables
@@ -51,6 +52,7 @@ SAN       ?=
 
 Q     := $(if $(V),,@)
 say    = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+phase  = @printf '[%s] %s\n' '$(1)' '$(2)'
 comma := ,
 space := $(subst ,, )
 
@@ -84,7 +86,7 @@ TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-san
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
 # If the compiler or its flags change, make builds all files again.
-FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS) $(LTO) $(shell $(CXX) --version | sed -n 1p)
+FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS) $(LTO) $(shell $(CXX) --version 2>/dev/null | sed -n 1p)
 keep = @mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) > $@
 $(BUILD)/flags: FORCE
 	$(call keep,'$(FLAGS_NOW)')
@@ -122,20 +124,27 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
+# If object files are missing, make prints how many: [12/33] is the twelfth of 33. `counted` has a line for each file begun.
+MISSING := $(OBJECTS) $(HELPERS:$(BUILD)/%=$(UNITY)/%.o) $(BUILD)/src/main.o $(BUILD)/pch/src/standard.h.gch \
+           $(if $(filter unit instrumented %/unit_tests,$(MAKECMDGOALS)),$(TEST_OBJECTS) $(BUILD)/pch/test/standard.h.gch)
+MISSING := $(words $(filter-out $(wildcard $(MISSING)),$(MISSING)))$(shell rm -f $(BUILD)/counted)
+count     = echo >>$(BUILD)/counted; wc -l <$(BUILD)/counted
+compiling = $(if $(filter 0,$(MISSING)),$(call say,CXX,$(1)),@printf '  CXX     [%s/$(MISSING)] %s\n' \
+            "$$(flock $(BUILD)/counted sh -c '$(count)')" '$(1)')
 # Sources and tests are compiled with precompiled headers of the standard library. `make each` does not use these headers.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
 $(BUILD)/pch/test/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS) $(TEST_FLAGS)
 $(BUILD)/pch/src/standard.h.gch $(BUILD)/pch/test/standard.h.gch: src/standard.h $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CXX,$@)
+	$(call compiling,the precompiled headers of $(notdir $(patsubst %/,%,$(@D))))
 	$(Q)$(CXX) $(OPTIONS) -x c++-header $< -o $@
 pch = $(if $(PCH),$(BUILD)/pch/$(1)/standard.h.gch)
 
 # $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`. NAME is the name that make prints.
 define compile
 	@mkdir -p $(@D)
-	$(call say,CXX,$(3))
+	$(call compiling,$(3))
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(2) $(if $(PCH),-include $(BUILD)/pch/$(1)/standard.h) -I. -MMD -MP -c $< -o $@
 endef
 SRC_FLAGS = $(COVERAGE) $(if $(PCH),$(FALSE_ALARMS)) $(if $(LTO),-flto=auto -ffat-lto-objects)
@@ -210,8 +219,9 @@ DEPS_DEMO     := nginx curl openssl
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
                  apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
-                 $(DEPS_DEB) try:mmdebstrap iproute2 net-tools procps # a real minion reads the network and processes with these
-DEPS_DEB      := debhelper lintian
+                 python3-dev \
+                 $(DEPS_DEB) iproute2 net-tools procps # a real minion reads the network and processes with these
+DEPS_DEB      := build-essential debhelper lintian
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev
@@ -227,102 +237,19 @@ deps:
 
 DEMO = BUILD='$(BUILD)' DEMO_PORT='$(DEMO_PORT)' sh deploy/demo/demo.sh
 demo:
+	$(call phase,1/3,packages. The demo takes about two and a half minutes on two cores)
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO))
+	$(call phase,2/3,compiler)
 	$(call then,$(BUILD)/rest_fcgi $(BUILD)/rest_fcgi_run)
+	$(call phase,3/3,demo)
 	$(Q)$(DEMO) start
 
 demo-stop:
 	$(Q)$(DEMO) stop
 
-# ---- Tests
+# ---- Tests, lint, benchmarks, fuzzers
 
-RUN_TESTS  = CXX='$(CXX)' REST_FCGI_BINARY='$(BUILD)/rest_fcgi' REST_FCGI_SANITIZED='$(SAN)' $(PYTHON) test/run.py
-select     = $(if $(SELECT),--select '$(SELECT)')
-SELECT    ?=
-.PHONY: test unit wire test-salt test-series record-salt nightly soak salts
-
-test:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,all $(BUILD)/unit_tests $(BUILD)/judge salts)
-	$(Q)$(RUN_TESTS) --unit $(BUILD)/unit_tests test/compile_fail test/lint test/wire
-
-unit: $(BUILD)/unit_tests $(HELPERS)
-	$(Q)$(BUILD)/unit_tests
-
-wire: all $(BUILD)/judge
-	$(Q)$(RUN_TESTS) $(select) test/wire
-
-# Installs a real Salt of each release series in SALT_SERIES, and clients of Salt's API that other projects publish.
-ALL_SERIES  := 3006 3007 3008
-SALT_SERIES ?= $(firstword $(ALL_SERIES))
-salts:
-	$(Q)$(PYTHON) test/wire/support/salts.py $(SALT_SERIES)
-	$(Q)$(PYTHON) test/wire/support/foreign_clients.py
-
-LIVE := REST_FCGI_NEWEST_SALT=1 REST_FCGI_SALT_LIVE=1 REST_FCGI_SALT_ROWS=all REST_FCGI_SALT_SERIES='$(ALL_SERIES)'
-test-salt:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,all $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_SERIES='$(ALL_SERIES)')
-	$(Q)$(LIVE) $(RUN_TESTS) $(select) test/wire/salt_engine
-
-OTHER_SERIES := $(wordlist 2,9,$(ALL_SERIES))
-test-series:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,all salts SALT_SERIES='$(OTHER_SERIES)')
-	$(Q)REST_FCGI_SALT_SERIES='$(OTHER_SERIES)' $(RUN_TESTS) --select '$(subst $(space), or ,$(OTHER_SERIES))' test/wire/salt_engine
-
-record-salt:
-	$(call need,$(DEPS_TEST))
-	$(Q)$(PYTHON) test/record_salt.py $(ALL_SERIES)
-
-nightly: # the test of slow peers runs alone, because the test measures rates
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,all $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_SERIES='$(ALL_SERIES)')
-	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
-	$(Q)REST_FCGI_QUIET=1 $(RUN_TESTS) --workers 1 test/wire/test_slow_peers.py
-	$(call then,coverage)
-
-SOAK_SECONDS ?= 3600
-soak:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,all salts)
-	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) $(RUN_TESTS) --workers 1 test/wire/test_soak.py
-
-# ---- Sanitizers, coverage
-
-# The components in ONE_THREAD start no threads, so their unit tests do not run with the thread sanitizer.
-ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
-ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
-TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
-.PHONY: sanitize sanitize-address sanitize-thread sanitizers sanitized instrumented coverage covered
-sanitize: sanitize-address sanitize-thread
-sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # the two targets do not run at the same time
-sanitize-address:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(ASAN) sanitized)
-sanitize-thread:
-	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
-	$(call then,$(TSAN) sanitized)
-# Compiles all programs with the sanitizers, but runs no tests.
-sanitizers:
-	$(call then,$(ASAN) instrumented)
-	$(call then,$(TSAN) instrumented)
-instrumented: all $(BUILD)/unit_tests
-sanitized: instrumented
-	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
-
-coverage:
-	$(call need,$(DEPS_BUILD) $(DEPS_COVERAGE))
-	$(call then,BUILD=$(BUILD)/coverage COVERAGE=--coverage CXXFLAGS='-O0 -g1' LDFLAGS=--coverage covered)
-covered: $(BUILD)/unit_tests $(HELPERS)
-	$(Q)find $(BUILD) -name '*.gcda' -delete
-	$(Q)$(BUILD)/unit_tests --minimal || echo 'some tests failed'
-	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors --txt $(BUILD)/coverage.txt
-	$(Q)tail -n 2 $(BUILD)/coverage.txt && echo 'coverage of each file: $(BUILD)/coverage.txt'
-
-# ---- Lint, benchmarks, fuzzers
-
-include test/lint/Makefile test/bench/Makefile test/fuzz/Makefile
+include test/Makefile test/lint/Makefile test/bench/Makefile test/fuzz/Makefile
 
 # ---- Installing
 

@@ -17,7 +17,7 @@ rm -rf "$deb/source" "$deb"/*.deb
 mkdir "$deb/source"
 cp -Rp Makefile LICENSE README.md src include deploy nginx apache "$deb/source"
 mkdir "$deb/source/test"
-cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes the Makefiles of these folders
+cp -Rp test/Makefile test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes their Makefiles
 cp -Rp deploy/debian "$deb/source/debian"
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
