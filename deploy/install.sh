@@ -87,7 +87,7 @@ for unit in "$systemd"/*.service "$systemd"/*.socket; do
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
-for example in salt-master http-port manage-host; do # optional drop-ins, which an administrator copies
+for example in salt-master manage-host; do # optional drop-ins, which an administrator copies
   fill "$systemd/$example.conf" "$doc/$example.conf"
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"

@@ -44,10 +44,10 @@ Error failure(const Options& options, const Error& why) {
 Error bind_failure() {
   const int error = errno;
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
-  return failure(format(
-      "{}; this process has no permission to open the port: under systemd, install the drop-in "
-      "http-port.conf, which gives the permission, or rest_fcgi-http.socket, which opens a port for HTTP",
-      errno_text(error)));
+  return failure(
+      format("{}; this process has no permission to open the port: under systemd, the service needs "
+             "SocketBindAllow=, and CAP_NET_BIND_SERVICE for a port below 1024",
+             errno_text(error)));
 }
 
 struct HostPort {
@@ -161,7 +161,9 @@ Result<Ownership> find_ownership(const Options& options) {
 }
 
 Result<void> set_access(const std::string& path, const Ownership& ownership, mode_t mode) {
-  if (::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
+  // The units forbid chown(2), even without a change.
+  const bool changes_owner = ownership.user != Ownership{}.user || ownership.group != Ownership{}.group;
+  if (changes_owner && ::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
     return failure(format("cannot set the socket's owner or group: {}", errno_text()));
   }
   if (::chmod(path.c_str(), mode) != 0) {

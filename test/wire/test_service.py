@@ -19,7 +19,7 @@ from support.make import install
 from support.process import short_directory
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
-UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket", "rest_fcgi-salt.service"]
+UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-salt.socket", "rest_fcgi-salt.service"]
 TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
 
@@ -67,7 +67,7 @@ def test_install_uses_the_paths_of_debian(installed):
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/logrotate.d/rest_fcgi", "usr/share/bash-completion/completions/rest_fcgi"}
     expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example", doc + "copyright"}
-    expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
+    expected |= {doc + "salt-master.conf", doc + "manage-host.conf"}
     expected |= {share + "nginx/tls.conf", etc + "nginx/listen.conf", share + "apache/fcgid.conf", etc + "apache/program.conf"}
     files = content(installed)
     assert expected <= set(files)
@@ -121,7 +121,7 @@ def test_systemd_accepts_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
 
 
-@pytest.mark.parametrize("unit, name", [(UNITS[0], "salt-master"), (UNITS[0], "http-port"), (UNITS[5], "manage-host")])
+@pytest.mark.parametrize("unit, name", [(UNITS[0], "salt-master"), (UNITS[5], "manage-host")])
 def test_systemd_accepts_the_drop_ins(prefix, unit, name):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 # The exposure level of each service, as `systemd-analyze security` of systemd 252 prints it. A service without protection has a
 # level of about 10.
-EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
+EXPOSURE = {"rest_fcgi.service": "1.5", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 
 def test_the_exposure_of_the_services_is_unchanged(installed):
@@ -165,8 +165,8 @@ def test_each_service_has_limits(installed, unit):
 
 def test_the_web_server_samples_use_the_socket_of_the_unit(installed):
     etc = installed / "etc/rest_fcgi"
-    unit = (installed / "usr/lib/systemd/system" / UNITS[1]).read_text()
-    (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
+    units = [(installed / "usr/lib/systemd/system" / unit).read_text() for unit in (UNITS[1], UNITS[6])]
+    (path,) = {path for unit in units for path in re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)}
     for server in ("nginx", "apache"):
         assert path in (etc / server / "unix_address.conf").read_text()
 
