@@ -243,7 +243,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("tokens", tokens_line(settings));
     line("jobs", jobs_line(settings));
     line("minions", minions_line(settings.embedded));
-    line("limits", "no states, no file or pillar roots, no packages; see deploy/modules.md");
+    line("limits", "no states, no file or pillar roots, no packages; see modules.md");
   }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));

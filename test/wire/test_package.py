@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import fcntl
 import hashlib
 import json
 import re
@@ -27,7 +28,9 @@ APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-o", "APT::San
 
 @pytest.fixture(scope="module")
 def package():
-    result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
+    with open(BINARY.parent / "deb.lock", "w") as lock:  # test_pages_run.py also makes the package
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
     assert result.returncode == 0, result.stdout + result.stderr
     (deb,) = (BINARY.parent / "deb").glob("rest-fcgi_*.deb")
     return deb
