@@ -21,7 +21,7 @@ RUN_ON = {host: [page for page in PAGES[1:] if any(host in block.hosts for block
 needs_package = pytest.mark.skipif(bool(SANITIZED), reason="packages have no sanitizers")
 
 PREPARE = r"""
-mkdir -p build/deb && cp -n /srv/rest-fcgi.deb build/deb/rest-fcgi_0_all.deb
+mkdir -p /etc/rest_fcgi/master.d build/deb && cp -n /srv/rest-fcgi.deb build/deb/rest-fcgi_0_all.deb
 cat > /etc/apt/apt.conf.d/99pages <<'END'
 APT::Sandbox::User "root"; Dir::State::Lists "/srv"; APT::Get::Assume-Yes "true"; quiet "1";
 END
