@@ -188,16 +188,16 @@ def test_the_first_answer_comes_within_a_minute_and_upgrade_removal_and_purge_ke
 
 
 def configuration():
-    digest = hashlib.sha256(b"x").hexdigest()
+    users = {"saltdev": b"x", "alice": b"correct horse"}
     return {
         "user": "salt",
         "interface": "127.0.0.1",
         "auto_accept": True,
         "worker_threads": 3,
-        "external_auth": {"file": {"^filename": "/etc/salt/users", "^hashtype": "sha256", "saltdev": [".*", "@runner"]}},
+        "external_auth": {"file": {"^filename": "/etc/salt/users", "^hashtype": "sha256", **dict.fromkeys(users, [".*", "@runner"])}},
         "netapi_enable_clients": CLIENTS,
         "rest_cherrypy": {"port": 8000, "host": "127.0.0.1", "disable_ssl": True},
-    }, f"saltdev:{digest}\n"
+    }, "".join(f"{user}:{hashlib.sha256(password).hexdigest()}\n" for user, password in users.items())
 
 
 SALT_UNIT = """[Service]

@@ -21,7 +21,7 @@ RUN_ON = {host: [page for page in PAGES[1:] if any(host in block.hosts for block
 needs_package = pytest.mark.skipif(bool(SANITIZED), reason="packages have no sanitizers")
 
 PREPARE = r"""
-mkdir -p /etc/rest_fcgi/master.d build/deb && cp -n /srv/rest-fcgi.deb build/deb/rest-fcgi_0_all.deb
+mkdir -p build/deb && cp -n /srv/rest-fcgi.deb build/deb/rest-fcgi_0_all.deb && cp /srv/rest-fcgi.deb rest-fcgi_0_all.deb
 cat > /etc/apt/apt.conf.d/99pages <<'END'
 APT::Sandbox::User "root"; Dir::State::Lists "/srv"; APT::Get::Assume-Yes "true"; quiet "1";
 END
@@ -44,7 +44,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=salt-api.example.com
 systemctl daemon-reload
 """
 # Variables for make: a test neither installs packages nor compiles.
-SHELL = ["env", f"--chdir={ROOT}", f"BUILD={os.environ.get('BUILD', 'build')}", "SKIP_DEPS=1", "HOME=/root", "bash", "-e", "-o", "pipefail", "-c"]
+SHELL = ["env", f"--chdir={ROOT}", "PASSWORD=correct horse", f"BUILD={os.environ.get('BUILD', 'build')}", "SKIP_DEPS=1", "HOME=/root", "bash", "-e", "-o", "pipefail", "-c"]
 UNTIL = "({text}) > /srv/printed 2>&1 & for i in $(seq 100); do {meanwhile}; if grep -q {until} /srv/printed; then kill $!; exit 0; fi; sleep 0.1; done; cat /srv/printed; exit 1"
 TIMES = r"\d\d:\d\d:\d\d|\b\d{20}\b|\b\w{3}, \d\d \w{3} \d{4}"
 
@@ -61,7 +61,7 @@ def at_terminal(host, argv, answers):
         except OSError:  # the terminal is closed
             os.close(terminal)
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), output
-        if answers and re.search(r"[:?\]] $", output):
+        if answers and re.search(r"[:?\])>] $", output):
             os.write(terminal, answers.pop(0).encode() + b"\n")
 
 
