@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -28,10 +29,15 @@ APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-o", "APT::San
 
 @pytest.fixture(scope="module")
 def package():
-    with open(BINARY.parent / "deb.lock", "w") as lock:  # test_pages_run.py also makes the package
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
-    assert result.returncode == 0, result.stdout + result.stderr
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    with open(BINARY.parent / "deb.run", "a+") as made:  # parallel workers make the package once in a run
+        fcntl.flock(made, fcntl.LOCK_EX)
+        made.seek(0)
+        if not run or made.read() != run:
+            made.truncate(0)
+            result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
+            assert result.returncode == 0, result.stdout + result.stderr
+            made.write(run)
     (deb,) = (BINARY.parent / "deb").glob("rest-fcgi_*.deb")
     return deb
 
