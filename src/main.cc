@@ -28,6 +28,7 @@
 #include "rest_fcgi/engine/kept_ports.h"
 #include "rest_fcgi/engine/monitor.h"
 #include "rest_fcgi/engine/service.h"
+#include "rest_fcgi/engine/supervisor.h"
 #include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/http/addresses.h"
@@ -357,6 +358,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
+  sockets.answers_health = settings.front_ends.health;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Requests arrive as soon as the sockets are open, so the applications are made before the sockets.
   engine::drop_stale_ports(sockets.http);
@@ -366,23 +368,40 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
     monitor->on_collect(
         [&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->statistics()); });
   }
-  engine::store_ports(sockets.http);
+  (*gateway)->keep_ports(engine::store_port);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
   const engine::Watchdog watchdog(*runtime.store);
-  engine::notify_systemd("READY=1\nSTATUS=answers requests");
-  const Result<gateway::Ended> served = (*gateway)->serve(*std::move(applications), [&] {
-    engine::notify_systemd("RELOADING=1");
-    auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
-    engine::notify_systemd(reloaded ? "READY=1\nSTATUS=answers requests"
-                                    : "READY=1\nSTATUS=answers requests with the old configuration; the new "
-                                      "configuration has a mistake");
-    return reloaded;
-  });
-  engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
+  engine::notify_systemd("READY=1");
+  std::optional<engine::StatusLine> status;
+  if (engine::has_service_manager()) status.emplace(monitor->health());
+  const gateway::EndHooks at_end{
+      [&](gateway::Ending ending) {
+        if (status) status->end();
+        if (ending == gateway::Ending::hand_over) {
+          constexpr std::chrono::seconds kEnd{15};
+          return engine::leave_supervisor(std::chrono::ceil<std::chrono::seconds>(sockets.shutdown_timeout) +
+                                          kEnd);
+        }
+        if (monitor) monitor->health().stop();
+        engine::notify_systemd("STOPPING=1\nSTATUS=stopping: waits for running requests and jobs");
+      },
+      [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }};
+  const Result<gateway::Ended> served = (*gateway)->serve(
+      *std::move(applications),
+      [&] {
+        engine::notify_systemd("RELOADING=1");
+        auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
+        engine::notify_systemd("READY=1");
+        if (status)
+          status->note(reloaded ? ""
+                                : "the old configuration is in use: the new configuration has a mistake");
+        return reloaded;
+      },
+      at_end);
   if (!served) return fail(served.error(), settings);
-  if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
+  if (served->running > 0) {
     // Detached worker threads still use the objects of this function, so the process exits without running
     // destructors.
     std::fflush(nullptr);
@@ -430,6 +449,7 @@ int run(int argc, const char* const* argv) {
     return done ? print(*done) : fail(done.error());
   }
   gateway::harden_process();
+  if (command_line->action == Action::serve) engine::supervise();
   keep_memory();
   if (command_line->action == Action::watch) return watch_events(*command_line);
   auto settings = read_settings(*command_line);

@@ -30,7 +30,8 @@ Error failure(const std::string& path, std::string_view text) {
 }
 
 Error cannot_read(const std::string& path, int cause) {
-  return failure(path, format("cannot be read: {}", why_unreadable(path, cause)));
+  const std::string_view hint = cause == ENOENT ? "; sudo rest_fcgi --init writes one" : "";
+  return failure(path, format("cannot be read: {}{}", why_unreadable(path, cause), hint));
 }
 
 Result<void> check(const std::string& path, const struct stat& status) {

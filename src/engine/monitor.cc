@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/version.h"
+#include "rest_fcgi/engine/service.h"
 #include "rest_fcgi/returner/returners.h"
 
 namespace rest_fcgi::engine {
@@ -113,11 +114,19 @@ SecretView token_of(const http::Environ& environ) {
 
 std::unique_ptr<Monitor> Monitor::make(const config::Settings& settings, const Runtime& runtime) {
   const config::FrontEnds& front_ends = settings.front_ends;
-  if (!front_ends.metrics && !front_ends.has_metrics_on_api && !front_ends.health) return nullptr;
+  const bool is_asked = front_ends.metrics || front_ends.has_metrics_on_api || front_ends.health;
+  if (!is_asked && !has_service_manager()) return nullptr;
   return std::unique_ptr<Monitor>(new Monitor(settings, runtime));
 }
 
-Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(std::move(runtime)) {
+Monitor::Monitor(const config::Settings& settings, Runtime runtime)
+    : has_metrics_(settings.front_ends.metrics || settings.front_ends.has_metrics_on_api),
+      runtime_(std::move(runtime)) {
+  if (has_metrics_) add_metrics();
+  add_engine_checks(settings);
+}
+
+void Monitor::add_metrics() {
   const std::string_view engine = std::holds_alternative<SaltEngine>(runtime_.engine) ? "salt" : "embedded";
   registry_->on_collect([engine](metrics::Writer& writer) {
     writer.metric(metrics::Type::gauge, "rest_fcgi_build_info", "Version and engine of this program.");
@@ -137,7 +146,6 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
         times.with({is_durable ? "true" : "false"}).observe(time);
       });
   metrics::add_process_metrics(*registry_);
-  add_engine_checks(settings);
 }
 
 void Monitor::observe(std::shared_ptr<master::Master> master) {

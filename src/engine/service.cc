@@ -7,9 +7,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <systemd/sd-daemon.h>
 
@@ -21,6 +25,10 @@ namespace rest_fcgi::engine {
 namespace {
 
 constexpr timeval kTimeout{5, 0};
+
+constexpr std::chrono::seconds kStatusPause{5};
+
+std::atomic<bool> is_notifying = true;
 
 Error unreachable(const gateway::HttpOptions& port, std::string_view why) {
   const std::string where = port.unix_path.empty() ? format("{}, port {}", port.host, port.port)
@@ -62,8 +70,58 @@ Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
 
 }  // namespace
 
+bool has_service_manager() {
+  return std::getenv("NOTIFY_SOCKET") != nullptr;
+}
+
 void notify_systemd(const std::string& lines) {
-  ::sd_notify(0, lines.c_str());
+  if (is_notifying) ::sd_notify(0, lines.c_str());
+}
+
+void end_notifications() noexcept {
+  is_notifying = false;
+}
+
+StatusLine::StatusLine(metrics::Health& health) : health_(health) {
+  if (auto started = Thread::start(
+          "status", [this] { run(); }, kSmallStack))
+    thread_ = *std::move(started);
+}
+
+StatusLine::~StatusLine() {
+  end();
+  thread_.join();
+}
+
+void StatusLine::note(std::string text) {
+  const std::lock_guard lock(mutex_);
+  note_ = std::move(text);
+  show();
+}
+
+void StatusLine::end() {
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  changed_.notify_all();
+}
+
+void StatusLine::run() {
+  for (std::unique_lock lock(mutex_); !is_stopping_;) {
+    lock.unlock();
+    std::string readiness = metrics::summary_of(health_.checks());
+    // A line end would end the value of STATUS=.
+    std::replace(readiness.begin(), readiness.end(), '\n', ' ');
+    lock.lock();
+    if (is_stopping_) return;
+    if (std::exchange(readiness_, readiness) != readiness) show();
+    changed_.wait_for(lock, kStatusPause, [this] { return is_stopping_; });
+  }
+}
+
+/// REQUIRES: the caller holds `mutex_`.
+void StatusLine::show() {
+  if (readiness_.empty()) return;
+  notify_systemd(format("STATUS={}{}{}", readiness_, note_.empty() ? "" : "; ", note_));
 }
 
 Watchdog::Watchdog(store::Store& store) {

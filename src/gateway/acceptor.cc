@@ -28,6 +28,11 @@ void Acceptor::start() {
   wait();
 }
 
+void Acceptor::keep(const std::function<bool(int)>& keep) {
+  const std::lock_guard lock(mutex_);
+  if (!listening_.file && keep(descriptor_.native_handle())) listening_.is_shared = true;
+}
+
 /// REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,

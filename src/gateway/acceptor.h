@@ -31,6 +31,10 @@ class Acceptor {
 
   void start();
 
+  /// Calls `keep` with the descriptor of a TCP socket. If the result is true, another process shares the
+  /// socket from now on.
+  void keep(const std::function<bool(int)>& keep);
+
   /// Closes the socket. If no other process shares the socket, first accepts all waiting connections.
   void stop();
 

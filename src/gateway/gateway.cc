@@ -45,9 +45,10 @@ struct FrontEnds {
       : shared(options), http(shared, std::move(ports)) {
     if (fastcgi_socket.fd) fastcgi.emplace(shared, std::move(fastcgi_socket));
   }
-  void stop_accepting() {
-    http.stop();
-    if (fastcgi) fastcgi->stop();
+  /// Closes the listening sockets, with `keeps_health` only those that do not answer health checks.
+  void stop_accepting(bool keeps_health) {
+    http.stop(keeps_health);
+    if (fastcgi && !(keeps_health && shared.options.answers_health)) fastcgi->stop();
   }
 
   Shared shared;
@@ -62,7 +63,7 @@ class ServingGateway final : public Gateway {
 
   ~ServingGateway() override {
     try {
-      front_ends_->stop_accepting();
+      front_ends_->stop_accepting(false);
     } catch (...) {
       log_exception("the listening sockets were not closed");
     }
@@ -78,27 +79,43 @@ class ServingGateway final : public Gateway {
             .slow_streams = shared_.streams.slow()};
   }
 
-  Result<Ended> serve(Applications applications, const Reload& reload) override {
+  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) override {
+    front_ends_->http.keep_ports(keep);
+  }
+
+  Result<Ended> serve(Applications applications, const Reload& reload, const EndHooks& hooks) override {
     shared_.replace(std::move(applications));
     if (auto started = shared_.pool.start(front_ends_); !started) return std::move(started).error();
     front_ends_->http.start();
     if (front_ends_->fastcgi) front_ends_->fastcgi->start();
-    await_stop(reload);
+    const Ending ending = await_end(reload);
     const SteadyTime deadline = system_clock().steady() + shared_.options.shutdown_timeout;
-    front_ends_->stop_accepting();
+    front_ends_->stop_accepting(ending == Ending::stop);
+    if (hooks.begin) hooks.begin(ending);
     shared_.streams.close();
+    shared_.http_connections.stop(system_clock().steady());
+    shared_.fastcgi_connections.stop(system_clock().steady());
+    // Requests that still run at `last_call` are answered with an error until `deadline`.
+    const SteadyTime last_call =
+        deadline - std::min<SteadyTime::duration>(kReplyTime, shared_.options.shutdown_timeout / 4);
+    wait_for_requests(last_call);
+    const std::size_t jobs = hooks.end_work ? hooks.end_work(last_call) : 0;
     wait_for_requests(deadline);
+    front_ends_->stop_accepting(false);
     // Streams with TLS use the pool's timers, so the streams end before the pool stops.
     shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
     // Destroys the applications here, because a thread of the pool may keep `Shared` alive for longer.
     if (left == 0) shared_.replace({});
-    return Ended{deadline, left};
+    return Ended{deadline, left + jobs};
   }
 
  private:
   static constexpr std::chrono::milliseconds kSweep{250};
+
+  /// The time for the replies to requests that did not end in time.
+  static constexpr std::chrono::seconds kReplyTime{3};
 
   void maintain() {
     const SteadyTime now = system_clock().steady();
@@ -108,23 +125,24 @@ class ServingGateway final : public Gateway {
     shared_.trim.look(now);
   }
 
-  void await_stop(const Reload& reload) {
+  Ending await_end(const Reload& reload) {
     for (;;) {
       const auto signal = wait_for_signal(kSweep);
       maintain();
       if (!signal) continue;
-      if (*signal != SIGHUP) return log::info(format("signal {}: ending", *signal));
-      reread(reload, shared_);
-      front_ends_->http.reread_certificates();
+      if (*signal == SIGHUP) {
+        reread(reload, shared_);
+        front_ends_->http.reread_certificates();
+        continue;
+      }
+      log::info(format("signal {}: ending", *signal));
+      return *signal == SIGUSR2 ? Ending::hand_over : Ending::stop;
     }
   }
 
   void wait_for_requests(SteadyTime deadline) {
-    const SteadyTime began = system_clock().steady();
-    shared_.http_connections.stop(began);
-    shared_.fastcgi_connections.stop(began);
     constexpr std::chrono::milliseconds kStep{20};
-    for (SteadyTime now = began; now < deadline; now = system_clock().steady()) {
+    for (SteadyTime now = system_clock().steady(); now < deadline; now = system_clock().steady()) {
       const auto step = std::min<SteadyTime::duration>(kStep, deadline - now);
       if (shared_.http_connections.wait_until_empty(step) &&
           shared_.fastcgi_connections.wait_until_empty(step))

@@ -25,7 +25,7 @@ namespace {
 sigset_t awaited_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::sigaddset(&signals, signal);
   return signals;
 }
 

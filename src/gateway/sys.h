@@ -21,8 +21,8 @@ bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Waits for SIGHUP, SIGTERM, SIGINT or SIGUSR1, at most for `patience`. Returns the signal, or std::nullopt
-/// if no signal arrives. REQUIRES: all threads block these signals.
+/// Waits for SIGHUP, SIGTERM, SIGINT, SIGUSR1 or SIGUSR2, at most for `patience`. Returns the signal, or
+/// std::nullopt if no signal arrives. REQUIRES: all threads block these signals.
 std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 
 /// Raises the limit of open files to `wanted`, or to the largest value that the system allows.

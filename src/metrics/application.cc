@@ -40,6 +40,8 @@ enum class Details { shown, hidden };
 std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
   if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
   if (path != "/ready") return std::nullopt;
+  if (health.is_stopping())
+    return text_reply(Status::service_unavailable, kJson, R"({"ready": false, "stopping": true})");
   const std::vector<Check> checks = health.checks();
   const bool ready = is_ready(checks);
   return text_reply(ready ? Status::ok : Status::service_unavailable, kJson,
@@ -85,6 +87,8 @@ http::Application with_health(Health& health, http::Application application) {
       if (auto shown = show_health(health, http::path_of(environ).below, Details::hidden))
         return *std::move(shown);
     }
+    if (health.is_stopping())
+      return text_reply(Status::service_unavailable, "text/plain", "The service is stopping.\n");
     return application(environ);
   };
 }

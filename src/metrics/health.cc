@@ -83,6 +83,14 @@ bool is_ready(const std::vector<Check>& checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
 }
 
+std::string summary_of(const std::vector<Check>& checks) {
+  std::string failed;
+  for (const Check& check : checks) {
+    if (!check.ok) failed += format("{}{}: {}", failed.empty() ? "" : "; ", check.name, check.text);
+  }
+  return failed.empty() ? "ready" : "not ready: " + failed;
+}
+
 std::string health_text(const std::vector<Check>& checks) {
   std::string text;
   JsonWriter writer(text);

@@ -101,7 +101,7 @@ int missing_protections() {
   sigset_t blocked;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   bool all_blocked = true;
-  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
     all_blocked = all_blocked && ::sigismember(&blocked, signal) == 1;
   }
   struct sigaction pipe_action = {};

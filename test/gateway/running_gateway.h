@@ -110,7 +110,7 @@ class RunningGateway {
     sigset_t old_mask;
     sigset_t signals;
     ::sigemptyset(&signals);
-    for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+    for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
     const auto for_all_ports = [ports = options.http.size()](const http::Application& same) {
       return Applications{same, std::vector<http::Application>(ports, same)};

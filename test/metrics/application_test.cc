@@ -123,6 +123,27 @@ TEST_CASE("beside the modules, ready has no details") {
   CHECK(application(request("/ready", "", "POST")).text() == "module");
 }
 
+TEST_CASE("a service that stops answers health checks and refuses other requests") {
+  Health health(system_clock());
+  const auto beside = with_health(health, module);
+  const auto alone = make_application(std::make_shared<Registry>(), health);
+  CHECK(beside(request("/")).status == Status::ok);
+  health.stop();
+  CHECK(beside(request("/")).status == Status::service_unavailable);
+  for (const http::Application* application : {&beside, &alone}) {
+    const http::Response ready = (*application)(request("/ready"));
+    CHECK(ready.status == Status::service_unavailable);
+    CHECK(ready.text() == R"({"ready": false, "stopping": true})");
+    CHECK((*application)(request("/health")).status == Status::ok);
+  }
+}
+
+TEST_CASE("the summary names the failed checks") {
+  CHECK(summary_of({{"store", true, ""}, {"master", true, ""}}) == "ready");
+  CHECK(summary_of({{"store", false, "full"}, {"x", true, ""}, {"master", false, "down"}}) ==
+        "not ready: store: full; master: down");
+}
+
 TEST_CASE("a check that does not end has failed, and is not started again") {
   test::ManualClock clock;
   Health health(clock, std::chrono::milliseconds(20));

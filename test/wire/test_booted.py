@@ -2,6 +2,7 @@
 """The installed service on a booted host. Jobs and modules do not reach files or processes of rest_fcgi."""
 
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -9,6 +10,7 @@ import re
 import resource
 import shutil
 import socket
+import time
 
 import pytest
 
@@ -246,18 +248,26 @@ def status_over_http(host):
     return host.booted.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:8000/", check=False)[:3]
 
 
-def test_the_log_names_the_settings_that_forbid_a_port(http):
-    config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
-    config.write_text(config.read_text().replace("8000", "443"))
-    drop_in.parent.mkdir()
+@contextlib.contextmanager
+def drop_in(host, text):
+    """Changes the service for the block."""
+    path = host.booted.outside(f"/run/systemd/system/{SERVICE}.d/test.conf")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    host.booted.run("systemctl", "daemon-reload")
     try:
-        drop_in.write_text("[Service]\nStandardError=truncate:/tmp/said\nCapabilityBoundingSet=\nAmbientCapabilities=\n")
-        http.booted.run("systemctl", "daemon-reload")
+        yield
+    finally:
+        shutil.rmtree(path.parent)
+        host.booted.run("systemctl", "daemon-reload")
+
+
+def test_the_log_names_the_settings_that_forbid_a_port(http):
+    config = http.booted.outside("/etc/rest_fcgi/master")
+    config.write_text(config.read_text().replace("8000", "443"))
+    with drop_in(http, "[Service]\nStandardError=truncate:/tmp/said\nCapabilityBoundingSet=\nAmbientCapabilities=\n"):
         http.booted.run("systemctl", "start", SERVICE, check=False)
         said = wait_until(lambda: re.search("cannot listen on.*\n", http.booted.outside("/tmp/said").read_text()), "the log names the port")[0]
-    finally:
-        shutil.rmtree(drop_in.parent)
-        http.booted.run("systemctl", "daemon-reload")
     assert "127.0.0.1:443: Permission denied" in said and "SocketBindAllow=" in said and "CAP_NET_BIND_SERVICE" in said
 
 
@@ -274,15 +284,125 @@ def test_the_service_opens_the_port_of_its_file(http):
     assert status_over_http(http) == "000"
 
 
+ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code} %{time_total}\\n' http://127.0.0.1:8000/ || echo 0 0; done"
+
+
+@contextlib.contextmanager
+def a_long_request(host, seconds):
+    """A request over FastCGI runs while the block runs, and other clients ask over HTTP and FastCGI. Yields the
+    future of the long request. At the end no client has waited more than 2 seconds, and every client was answered."""
+    host.booted.run("rm", "-f", "/tmp/done")
+    times = []
+
+    def ask_over_fastcgi():
+        while not host.booted.outside("/tmp/done").exists():
+            begun = time.monotonic()
+            assert host.run("test.ping") is True
+            times.append(time.monotonic() - begun)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        running = pool.submit(host.run, "test.sleep", seconds)
+        wait_until(lambda: "test.sleep" in json.dumps(host.run("saltutil.running")), "the long request runs")
+        asked = [pool.submit(host.booted.run, "sh", "-c", ASK), pool.submit(ask_over_fastcgi)]
+        try:
+            yield running
+            time.sleep(1)
+        finally:
+            host.booted.run("touch", "/tmp/done")
+        asked[1].result()
+        replies = [line.split() for line in asked[0].result().splitlines()]
+    assert {status for status, _ in replies} == {"200"} and len(replies) > 10, replies
+    assert max(times + [float(seconds) for _, seconds in replies]) < 2
+
+
+def test_a_restart_makes_no_client_wait_and_answers_a_long_request(http):
+    http.booted.run("systemctl", "start", FASTCGI, SERVICE)
+    first = http.pid(SERVICE)
+    with a_long_request(http, 15) as running:
+        for _ in range(2):
+            http.booted.run("systemctl", "restart", SERVICE)
+            jobs = json.dumps(http.run("saltutil.running"))
+            assert "test.sleep" in jobs, jobs
+        assert http.pid(SERVICE) not in (0, first) and not running.done()
+        assert running.result() is True
+
+
+def test_a_stop_waits_for_a_long_request_and_ends_the_service(http):
+    http.booted.run("systemctl", "start", FASTCGI, SERVICE)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(http.run, "test.sleep", 4)
+        wait_until(lambda: "test.sleep" in json.dumps(http.run("saltutil.running")), "the long request runs")
+        http.booted.run("systemctl", "stop", FASTCGI, SERVICE)
+        assert running.done() and running.result() is True
+    assert not is_active(http, SERVICE) and not processes(http)
+    assert not http.booted.outside("/run/rest_fcgi/rest_fcgi.sock").exists()
+
+
+def test_a_stop_also_waits_for_a_request_of_the_process_before_a_restart(http):
+    http.booted.run("systemctl", "start", FASTCGI, SERVICE)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(http.run, "cmd.run", "sleep 12; echo whole", python_shell=True)
+        wait_until(lambda: "cmd.run" in json.dumps(http.run("saltutil.running")), "the long request runs")
+        http.booted.run("systemctl", "restart", SERVICE)
+        http.booted.run("systemctl", "restart", SERVICE)
+        assert len(processes(http)) == 3 and not running.done()
+        http.booted.run("systemctl", "stop", FASTCGI, SERVICE)
+        assert not processes(http) and running.result() == "whole"
+
+
+def test_ready_says_stopping_during_a_stop(http):
+    config = http.booted.outside("/etc/rest_fcgi/master")
+    config.write_text(json.dumps(merge(json.loads(config.read_text()), {"rest_fcgi": {"health": True}})))
+    http.booted.run("systemctl", "start", FASTCGI, SERVICE)
+    http.booted.run("systemctl", "restart", SERVICE)  # systemd now passes the ports
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(http.run, "test.sleep", 5)
+        wait_until(lambda: "test.sleep" in json.dumps(http.run("saltutil.running")), "the long request runs")
+        http.booted.run("systemctl", "stop", "--no-block", FASTCGI, SERVICE)
+        ask = ["curl", "-sS", "http://127.0.0.1:8000/ready"]
+        wait_until(lambda: "stopping" in http.booted.run(*ask), "ready says stopping", 3)
+        assert "stopping" in http.booted.run("systemctl", "status", SERVICE, check=False)
+        assert running.result() is True
+
+
+def test_a_worker_that_hangs_is_replaced(http):
+    with drop_in(http, "[Service]\nWatchdogSec=3\n"):
+        http.booted.run("systemctl", "start", FASTCGI, SERVICE)
+        time.sleep(5)
+        main = http.pid(SERVICE)
+        worker = http.booted.run("pgrep", "-P", str(main)).strip()
+        http.booted.run("kill", "-STOP", worker)
+        wait_until(lambda: http.pid(SERVICE) not in (0, main), "systemd starts the service again")
+        assert http.run("test.ping") is True and worker not in processes(http)
+
+
+def test_a_unix_socket_for_the_metrics_works_in_the_unit(http):
+    config = http.booted.outside("/etc/rest_fcgi/master")
+    path = "/run/rest_fcgi-metrics/socket"
+    config.write_text(json.dumps(merge(json.loads(config.read_text()), {"rest_fcgi": {"metrics": {"listen": f"unix:{path}"}}})))
+    with drop_in(http, "[Service]\nRuntimeDirectory=rest_fcgi-metrics\n"):
+        for verb in ("start", "restart"):
+            http.booted.run("systemctl", verb, SERVICE)
+            assert "rest_fcgi_build_info" in http.booted.run("curl", "-sS", "--unix-socket", path, "http://localhost/metrics")
+
+
+def processes(host):
+    return host.booted.run("pgrep", "-x", "rest_fcgi", check=False).split()
+
+
+@pytest.mark.parametrize("number", ["TERM", "KILL", "ABRT"])
+@pytest.mark.parametrize("which", ["main process", "worker"])
+def test_systemd_starts_the_service_again_after_any_end(host, which, number):
+    main = host.pid(SERVICE)
+    worker = host.booted.run("pgrep", "-P", str(main)).strip()
+    host.booted.run("kill", f"-{number}", str(main) if which == "main process" else worker)
+    wait_until(lambda: host.pid(SERVICE) not in (0, main), "the service runs again")
+    assert host.run("test.ping") is True
+    assert len(processes(host)) == 2 and worker not in processes(host)
+
+
 def test_a_second_fastcgi_socket_fails_and_leaves_the_first(host):
     host.booted.run("systemctl", "start", "rest_fcgi-salt.socket", check=False)
     assert host.booted.run("systemctl", "is-failed", "rest_fcgi-salt.socket").strip() == "failed"
     host.booted.run("systemctl", "reset-failed", "rest_fcgi-salt.socket")
     assert is_active(host, FASTCGI) and host.run("test.ping") is True
-
-
-def test_systemd_restarts_a_killed_responder(host):
-    first = host.pid("rest_fcgi.service")
-    host.booted.run("kill", "-KILL", str(first))
-    assert host.run("test.ping") is True
-    assert host.pid("rest_fcgi.service") not in (0, first)

@@ -62,6 +62,39 @@ def test_requests_jobs_and_returns_are_counted(start):
     assert found['salt_health_last_heartbeat{minion="ms-0"}'] > 1e9
 
 
+def test_ready_says_stopping_until_the_process_ends(start):
+    """Over the port of the metrics, the port of the API and FastCGI. Other new requests get 503."""
+    serves = serving()
+    changes, metrics = watched(serves)
+    daemon = start(merge(changes, {"rest_fcgi": {"health": True}}))
+    api = api_of(serves)
+
+    def over_fastcgi(path):
+        reply = fastcgi.talk(daemon.address, fastcgi.request(REQUEST_METHOD="GET", PATH_INFO=path, REQUEST_URI=path))
+        return reply.status, json.loads(reply.body)
+
+    def over_http(port, path):
+        reply = port.request("GET", path)
+        return reply.status, json.loads(reply.text)
+
+    with connect(daemon.address) as connection:
+        body = json.dumps(local("test.sleep", tgt="ms-0", arg=[5])).encode()
+        connection.sendall(fastcgi.request(body, PATH_INFO="/run", REQUEST_URI="/run"))
+        wait_until(lambda: samples(metrics)["rest_fcgi_jobs_running"] == 1, "the job runs")
+        os.kill(daemon.pid, signal.SIGTERM)
+        daemon.await_log("ending")
+        for _ in range(3):
+            for path, status in (("/ready", 503), ("/health", 200)):
+                said = [over_http(metrics, path), over_http(api, path), over_fastcgi(path)]
+                assert [one[0] for one in said] == [status] * 3, said
+                assert path == "/health" or all(one[1] == {"ready": False, "stopping": True} for one in said), said
+            assert api.request("GET", "/").status == 503
+            time.sleep(0.5)
+        assert fastcgi.receive(connection).status == 200
+    _, status = os.waitpid(daemon.pid, 0)
+    assert status == 0
+
+
 def test_metrics_and_health_answer_while_all_threads_are_busy(start):
     changes, metrics = watched()
     few = {"max_threads": 1, "min_threads": 1, "max_waiting": 1, "shutdown_timeout": 0}

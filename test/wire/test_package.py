@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from support import foreign_clients, salts
+from support import fastcgi, foreign_clients, salts
 from support.booted import Booted, BootFailed
 from support.daemon import BINARY, CLIENTS, ROOT, SANITIZED
 from support.make import install, make
@@ -112,6 +112,10 @@ def said(host):
     return text
 
 
+def exit_status(host, unit):
+    return host.run("systemctl", "show", "-P", "ExecMainStatus", unit).strip()
+
+
 def state(host, unit):
     return host.run("systemctl", "is-active", unit, check=False).strip()
 
@@ -120,12 +124,13 @@ def status_of(host, url=URL):
     return host.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", url, check=False)
 
 
-ASK = f"while [ ! -e /srv/done ]; do curl -sS -o /dev/null -w '%{{http_code}}\\n' {URL} || echo failed; echo >> /srv/asked; done"
+ASK = f"while [ ! -e /srv/done ]; do curl -sS -m 2 -o /dev/null -w '%{{http_code}}\\n' {URL} || echo failed; echo >> /srv/asked; done"
 
 
 @contextlib.contextmanager
 def asking(host):
-    """Sends requests while the block runs. Fails at the end if a request failed."""
+    """Sends requests while the block runs. Fails at the end if a request failed or took longer than 2 seconds."""
+    host.outside("/srv/done").unlink(missing_ok=True)
     path = host.outside("/srv/asked")
     path.write_text("")
 
@@ -154,8 +159,8 @@ def test_without_a_configuration_nothing_runs_and_the_service_says_what_to_do(ho
     for unit in ("rest_fcgi.service", "rest_fcgi-salt.service", "rest_fcgi.socket"):
         assert (state(host, unit), host.run("systemctl", "is-enabled", unit, check=False).strip()) == ("inactive", "disabled")
     say_into_a_file(host, "rest_fcgi.service")
-    host.run("systemctl", "start", "rest_fcgi.service")
-    assert state(host, "rest_fcgi.service") == "inactive"
+    host.run("systemctl", "start", "rest_fcgi.service", check=False)
+    assert (state(host, "rest_fcgi.service"), exit_status(host, "rest_fcgi.service")) == ("failed", "78")
     assert "sudo rest_fcgi --init" in said(host)
 
 
@@ -279,17 +284,94 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
     assert status_of(host).startswith("000")
 
 
-def test_without_the_line_the_service_names_it(salt_api):
+def low(fun, *arg, **more):
+    return {"client": "local", "tgt": "ms-0", "fun": fun, "arg": list(arg), "eauth": "file", "username": "saltdev", "password": "x", **more}
+
+
+def over_fastcgi(host, chunk):
+    """Sends a chunk to the socket that nginx and Apache use, and returns status and body."""
+    path = str(host.outside("/run/rest_fcgi/rest_fcgi.sock"))
+    reply = fastcgi.talk(path, fastcgi.request(json.dumps(chunk).encode(), PATH_INFO="/run", REQUEST_URI="/run"), 4 * TIMEOUT)
+    return reply.status, reply.body
+
+
+@contextlib.contextmanager
+def a_long_request(host, seconds):
+    """A request over FastCGI runs while the block runs, and other clients ask. At the end no client has waited 2 seconds."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(over_fastcgi, host, low("test.sleep", seconds, timeout=4 * TIMEOUT))
+        with asking(host) as some_more:
+            some_more()
+            yield running
+            some_more()
+        assert running.result()[0] == 200 and '"ms-0": true' in running.result()[1], running.result()
+
+
+@pytest.fixture
+def replaced(salt_api):
+    """The host with rest_fcgi-salt in the place of salt-api."""
+    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
+    salt_api.run("systemctl", "stop", "salt-api")
     salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert state(salt_api, "rest_fcgi-salt") == "inactive"
+    wait_until(lambda: "200" in str(over_fastcgi(salt_api, low("test.ping"))[0]), "the minion answers", 4 * TIMEOUT)
+    return salt_api
+
+
+def main_process(host, unit):
+    return host.run("systemctl", "show", "-P", "MainPID", unit).strip()
+
+
+@pytest.mark.parametrize("how", ["restart", "upgrade"])
+def test_a_restart_makes_no_client_wait_and_answers_a_long_request(replaced, how):
+    process = main_process(replaced, "rest_fcgi-salt")
+    with a_long_request(replaced, 15) as running:
+        if how == "restart":
+            replaced.run("systemctl", "restart", "rest_fcgi-salt")
+        else:
+            apt(replaced, "install", "--reinstall", "/srv/rest-fcgi.deb")
+        assert not running.done() and main_process(replaced, "rest_fcgi-salt") not in (process, "0")
+        assert over_fastcgi(replaced, low("test.ping"))[0] == 200
+
+
+def test_the_status_says_whether_the_master_answers(replaced):
+    def shown():
+        return replaced.run("systemctl", "status", "rest_fcgi-salt", check=False)
+
+    wait_until(lambda: "Status: \"ready\"" in shown(), "the status says ready")
+    replaced.run("systemctl", "stop", "salt-master")
+    wait_until(lambda: "not ready: master: Salt Master is not available" in shown(), "the status names the master")
+    replaced.run("systemctl", "start", "salt-master")
+    wait_until(lambda: "Status: \"ready\"" in shown(), "the status says ready", 4 * TIMEOUT)
+
+
+def test_a_request_beyond_the_shutdown_timeout_gets_503_with_the_jid(replaced):
+    replaced.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE.replace("{engine", "{shutdown_timeout: 5, engine"))
+    replaced.run("systemctl", "restart", "rest_fcgi-salt")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        calls = [low("test.sleep", 60, timeout=4 * TIMEOUT), {**low("test.sleep", 60), "client": "runner"}]
+        running = [pool.submit(over_fastcgi, replaced, call) for call in calls]
+        time.sleep(3)
+        begun = time.monotonic()
+        replaced.run("systemctl", "stop", "rest_fcgi-salt")
+        assert time.monotonic() - begun < 10
+        for one in running:
+            status, body = one.result()
+            assert status == 503 and re.search(r"\b20\d{18}\b", body), (status, body)
+
+
+def test_without_the_line_the_service_names_it(salt_api):
+    salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
+    assert (state(salt_api, "rest_fcgi-salt"), exit_status(salt_api, "rest_fcgi-salt")) == ("failed", "78")
     assert LINE.strip() in said(salt_api)
+    assert state(salt_api, "salt-api") == "active"
 
 
 def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     line, drop_in = map(salt_api.outside, ("/etc/salt/master.d/rest_fcgi.conf", "/run/systemd/system/rest_fcgi-salt.service.d/user.conf"))
     line.write_text(LINE + "user: root\n")
-    salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert state(salt_api, "rest_fcgi-salt") == "inactive"
+    salt_api.run("systemctl", "stop", "salt-api")
+    salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
+    assert state(salt_api, "rest_fcgi-salt") == "failed"
     lines = said(salt_api).strip().splitlines()[-2:]
     assert lines == ["[Service]", "User=root"]
     drop_in.write_text("\n".join(lines))

@@ -144,7 +144,7 @@ SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 # The exposure level of each service, as `systemd-analyze security` of systemd 252 prints it. A service without protection has a
 # level of about 10.
-EXPOSURE = {"rest_fcgi.service": "1.5", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
+EXPOSURE = {"rest_fcgi.service": "1.7", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.8"}
 
 
 def test_the_exposure_of_the_services_is_unchanged(installed):

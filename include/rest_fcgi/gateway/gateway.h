@@ -29,9 +29,24 @@ struct Applications {
 /// Reads the configuration again and makes new applications. After an error the old applications are kept.
 using Reload = std::function<Result<Applications>()>;
 
+/// How `serve` ends.
+enum class Ending {
+  stop,       ///< After SIGTERM, SIGINT and SIGUSR1 no other process takes over the sockets.
+  hand_over,  ///< After SIGUSR2 the next process takes over the sockets that a service manager keeps.
+};
+
+/// Functions that `serve` calls when it ends. An empty function is not called.
+struct EndHooks {
+  /// Called after the signal, when sockets that are not kept until the end have been closed.
+  std::function<void(Ending)> begin{};
+  /// Ends the work that requests wait for, so that they can be answered until `Ended::deadline`. Waits for
+  /// the work at most until its argument. Returns the number of jobs that still run.
+  std::function<std::size_t(SteadyTime)> end_work{};
+};
+
 struct Ended {
-  SteadyTime deadline;    ///< `deadline` is the time of the stop signal plus `shutdown_timeout`.
-  std::size_t in_flight;  ///< `in_flight` is the number of requests that still run.
+  SteadyTime deadline;  ///< `deadline` is the time of the stop signal plus `shutdown_timeout`.
+  std::size_t running;  ///< `running` is the number of requests and jobs that still run.
 };
 
 struct Statistics {
@@ -57,10 +72,16 @@ class Gateway {
   /// Returns the current numbers of connections, requests and threads. Thread-safe.
   [[nodiscard]] virtual Statistics statistics() const = 0;
 
-  /// Answers requests until SIGTERM, SIGINT or SIGUSR1 (Apache's signal). On SIGHUP, calls `reload` and uses
-  /// the new applications. At the end, waits for running requests, at most for `shutdown_timeout`. Errors:
-  /// internal, if no thread can be started. REQUIRES: `harden_process` was called.
-  virtual Result<Ended> serve(Applications applications, const Reload& reload) = 0;
+  /// Calls `keep` with each TCP port of HTTP and its descriptor. `keep` returns whether a service manager
+  /// keeps the socket open for the next process. REQUIRES: `serve` was not called yet.
+  virtual void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) = 0;
+
+  /// Answers requests until SIGTERM, SIGINT, SIGUSR1 (Apache's signal) or SIGUSR2. On SIGHUP, calls `reload`
+  /// and uses the new applications. At the end, waits for running requests, at most for `shutdown_timeout`.
+  /// After a stop, ports with health checks stay open until the end. Errors: internal, if no thread can be
+  /// started. REQUIRES: `harden_process` was called.
+  virtual Result<Ended> serve(Applications applications, const Reload& reload,
+                              const EndHooks& hooks = {}) = 0;
 };
 
 }  // namespace rest_fcgi::gateway

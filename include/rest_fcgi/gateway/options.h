@@ -53,8 +53,11 @@ struct Options {
   /// means `fd:0` if descriptor 0 is a listening socket, and otherwise no FastCGI.
   std::string listen;
   mode_t socket_mode = 0660;
-  std::string socket_owner;   ///< `socket_owner` is the owner of the unix socket. Empty for no change.
-  std::string socket_group;   ///< `socket_group` is the group of the unix socket. Empty for no change.
+  std::string socket_owner;  ///< `socket_owner` is the owner of the unix socket. Empty for no change.
+  std::string socket_group;  ///< `socket_group` is the group of the unix socket. Empty for no change.
+  /// Whether all applications answer `/health` and `/ready`. The sockets then stay open until the end of a
+  /// stop.
+  bool answers_health = false;
   bool allow_remote = false;  ///< With `allow_remote`, `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
   /// The largest number of open HTTP connections. For a further connection, the server closes a connection

@@ -14,12 +14,13 @@
 namespace rest_fcgi::metrics {
 
 /// Makes the application for `GET /metrics`, `/health` and `/ready`. `/health` always has status 200.
-/// `/ready` has status 200 or 503 and names each check. `health` must outlive the application.
+/// `/ready` has status 200 or 503 and names each check. After `Health::stop` it has status 503. `health` must
+/// outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
 
 /// Returns an application that answers `/health` and `/ready` and passes other requests to `application`. The
-/// replies say only whether all checks succeeded, without the checks' names. `health` must outlive the
-/// result.
+/// replies say only whether all checks succeeded, without the checks' names. After `Health::stop` other
+/// requests get status 503. `health` must outlive the result.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
 /// A function that returns `ok` if the user may read the metrics with this request, otherwise the status of

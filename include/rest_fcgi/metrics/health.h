@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -40,6 +41,10 @@ class Health {
   /// Adds a check. REQUIRES: `checks` was not called yet.
   void add(std::string name, Probe probe);
 
+  /// From now on the service counts as stopping: requests that come later are refused. Thread-safe.
+  void stop() noexcept { is_stopping_ = true; }
+  [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
+
   /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit
   /// counts as failed. Such a check is started again only after it has ended.
   [[nodiscard]] std::vector<Check> checks();
@@ -57,6 +62,7 @@ class Health {
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
+  std::atomic<bool> is_stopping_ = false;
   std::mutex mutex_;  // Guards the following members.
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
@@ -65,6 +71,9 @@ class Health {
 };
 
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);
+
+/// Returns `ready`, or `not ready` with the failed checks and their texts.
+[[nodiscard]] std::string summary_of(const std::vector<Check>& checks);
 
 /// Returns the body of `/ready`: `{"ready": BOOLEAN, "checks": {NAME: {"ok": BOOLEAN, "text": "..."}}}`.
 [[nodiscard]] std::string health_text(const std::vector<Check>& checks);

@@ -99,8 +99,16 @@ void HttpServer::reread_certificates() {
   }
 }
 
-void HttpServer::stop() {
-  for (const auto& acceptor : acceptors_) acceptor->stop();
+void HttpServer::keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) {
+  for (std::size_t i = 0; i < acceptors_.size(); ++i)
+    acceptors_[i]->keep([&](int fd) { return keep(ports_[i]->options, fd); });
+}
+
+void HttpServer::stop(bool keeps_health) {
+  for (std::size_t i = 0; i < acceptors_.size(); ++i) {
+    const bool has_health = shared_.options.answers_health || shared_.options.http[i].is_monitoring;
+    if (!keeps_health || !has_health) acceptors_[i]->stop();
+  }
 }
 
 }  // namespace rest_fcgi::gateway

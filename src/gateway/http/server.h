@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -35,7 +36,10 @@ class HttpServer {
   /// keeps the port's old certificate.
   void reread_certificates();
 
-  void stop();
+  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep);
+
+  /// Closes the listening sockets, with `keeps_health` only of ports that do not answer health checks.
+  void stop(bool keeps_health);
 
  private:
   void begin(std::size_t index, UniqueFd socket, const sockaddr_storage& address);

@@ -295,7 +295,7 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
 
 Result<master::SshReply> SaltMaster::ssh(const Permit& permit, std::size_t max_bytes) {
   std::string jid = runtime_->next_jid();
-  auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes);
+  auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes, runtime_->stop_token());
   if (!reply) return with_jid(std::move(reply).error(), jid);
   return master::SshReply{std::move(jid), *std::move(reply)};
 }

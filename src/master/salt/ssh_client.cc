@@ -173,7 +173,7 @@ Result<std::string> SshClient::python() const {
 }
 
 Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
-                            std::size_t max_bytes) const {
+                            std::size_t max_bytes, const std::stop_token& stop) const {
   auto python = this->python();
   if (!python) return std::move(python).error();
   if (!places_.try_acquire_until(deadline)) {
@@ -190,7 +190,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =
       std::max(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - system_clock().steady()));
-  const Result<Ended> ended = programs_.run(program, std::stop_token());
+  const Result<Ended> ended = programs_.run(program, stop);
   if (!ended) return ended.error();
   if (auto bad = bad_end(*ended)) return *std::move(bad);
   return answer_in(ended->output);

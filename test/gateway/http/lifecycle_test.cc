@@ -227,7 +227,7 @@ TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets request
   CHECK(reply.header("Connection") == "close");
   CHECK(waiting.reply().body == "waits");
   CHECK(sender.reply().body == "comes slowly");
-  CHECK(server.wait().in_flight == 0);
+  CHECK(server.wait().running == 0);
 }
 
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {

@@ -51,6 +51,10 @@ Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::share
 }
 
 EventBus::~EventBus() {
+  stop();
+}
+
+void EventBus::stop() {
   stopping_ = true;
   static_cast<void>(::eventfd_write(wake_.get(), 1));
   thread_.join();

@@ -39,7 +39,7 @@ class Pool final : public RequestPool {
   }
 
   ~Pool() override {
-    context_.shutdown();
+    end();
     queue_.close();
   }
 
@@ -63,6 +63,8 @@ class Pool final : public RequestPool {
   [[nodiscard]] RequestStatistics statistics() const override {
     return {queue_.running(), idle_.size(), queue_.waiting() + logins_.waiting() + tokens_.waiting()};
   }
+
+  void end() override { context_.shutdown(); }
 
  private:
   using Pass = auth::PasswordHashLimiter::Pass;

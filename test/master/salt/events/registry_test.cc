@@ -276,7 +276,8 @@ TEST_CASE("without the bus expect fails, and close releases waiting threads and 
   Played registry;
   const auto listener = registry.listener("1");
   registry.close();
-  CHECK(listener->received(0) == Heard{kBusLost});
+  CHECK(listener->received(0) ==
+        Heard{"lost: rest_fcgi stops. The job goes on, and the runner jobs.lookup_jid shows its returns."});
   CHECK_FALSE(registry.wait_until_joined(std::chrono::steady_clock::now() + kPatience));
   registry.joined();
   CHECK_FALSE(registry.wait_until_joined(std::chrono::steady_clock::now() + kPatience));
