@@ -54,7 +54,7 @@ def each_client_counts_by_itself(daemon, api):
 def test_the_login_guard_tells_clients_behind_the_nginx_sample_apart(start, front):
     changes = guarded()
     daemon = start(changes)
-    nginx = front(daemon, sample="proxy_tls.conf", http_port=port_of(changes), http=NGINX_CLIENTS)
+    nginx = front(daemon, sample="http_tls", http_port=port_of(changes), http=NGINX_CLIENTS)
     each_client_counts_by_itself(daemon, nginx)
 
 

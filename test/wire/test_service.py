@@ -58,7 +58,7 @@ def prefix():
 
 
 def test_install_uses_the_paths_of_debian(installed):
-    doc, share, etc = "usr/share/doc/rest-fcgi/", "usr/share/rest-fcgi/", "etc/rest_fcgi/"
+    doc = "usr/share/doc/rest-fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
     expected |= {"usr/lib/rest_fcgi/minion_options.json"}
@@ -68,7 +68,7 @@ def test_install_uses_the_paths_of_debian(installed):
     expected |= {"etc/logrotate.d/rest_fcgi", "usr/share/bash-completion/completions/rest_fcgi"}
     expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example", doc + "copyright"}
     expected |= {doc + "salt-master.conf", doc + "manage-host.conf"}
-    expected |= {share + "nginx/tls.conf", etc + "nginx/listen.conf", share + "apache/fcgid.conf", etc + "apache/program.conf"}
+    expected |= {doc + "nginx/README.md", "etc/nginx/sites-available/rest_fcgi", "etc/apache2/sites-available/rest_fcgi.conf"}
     files = content(installed)
     assert expected <= set(files)
     assert not [name for name, text in files.items() if re.search(rb"@(prefix|sysconfdir)@", text)]
@@ -97,19 +97,19 @@ def test_installed_paths_follow_the_prefix(prefix):
     for name in UNITS[0], UNITS[3], UNITS[5]:
         (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
         assert start.startswith(bytes(prefix))
-    assert {"etc/rest_fcgi/nginx/listen.conf", "etc/logrotate.d/rest_fcgi"} <= set(files)
-    assert bytes(prefix / "etc/rest_fcgi/nginx/unix_address.conf") in files["share/rest-fcgi/nginx/unix.conf"]
+    assert {"etc/nginx/sites-available/rest_fcgi", "etc/logrotate.d/rest_fcgi"} <= set(files)
+    assert bytes(prefix / "bin/rest_fcgi") in files["etc/apache2/sites-available/rest_fcgi-fcgid.conf"]
     assert bytes(prefix / "etc/rest_fcgi") in files["lib/tmpfiles.d/rest_fcgi.conf"]
 
 
 def test_install_and_uninstall_keep_the_configuration(root):
-    site = root / "etc/rest_fcgi/nginx/listen.conf"
+    site = root / "etc/nginx/sites-available/rest_fcgi"
     site.write_text("listen 127.0.0.1:7;\n")
     install(DESTDIR=root, PREFIX="/usr")
     assert site.read_text() == "listen 127.0.0.1:7;\n"
     install("uninstall", DESTDIR=root, PREFIX="/usr")
-    assert {path.rpartition("/")[0] for path in content(root)} == {"etc/rest_fcgi/nginx", "etc/rest_fcgi/apache"}
-    assert not (root / "usr/share/doc/rest-fcgi").exists() and not (root / "usr/share/rest-fcgi").exists()
+    assert {path.rpartition("/")[0] for path in content(root)} == {"etc/nginx/sites-available", "etc/apache2/sites-available"}
+    assert not (root / "usr/share/doc/rest-fcgi").exists()
 
 
 def verify(prefix, *units):
@@ -164,11 +164,10 @@ def test_each_service_has_limits(installed, unit):
 
 
 def test_the_web_server_samples_use_the_socket_of_the_unit(installed):
-    etc = installed / "etc/rest_fcgi"
     units = [(installed / "usr/lib/systemd/system" / unit).read_text() for unit in (UNITS[1], UNITS[6])]
     (path,) = {path for unit in units for path in re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)}
-    for server in ("nginx", "apache"):
-        assert path in (etc / server / "unix_address.conf").read_text()
+    for site in ("nginx/sites-available/rest_fcgi", "apache2/sites-available/rest_fcgi.conf"):
+        assert f"unix:{path}" in (installed / "etc" / site).read_text()
 
 
 def test_sysusers_creates_the_users(root):
@@ -183,6 +182,7 @@ def test_sysusers_creates_the_users(root):
 @NEEDS_ROOT
 def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
     master = root / "etc/rest_fcgi/master"
+    master.parent.mkdir()
     master.write_text("timeout: 7\n")
     run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
     assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
