@@ -17,7 +17,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
-from support.daemon import merge
+from support.daemon import BINARY, ROOT, merge
 from support.process import TIMEOUT, short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
@@ -406,3 +406,14 @@ def test_a_second_fastcgi_socket_fails_and_leaves_the_first(host):
     assert host.booted.run("systemctl", "is-failed", "rest_fcgi-salt.socket").strip() == "failed"
     host.booted.run("systemctl", "reset-failed", "rest_fcgi-salt.socket")
     assert is_active(host, FASTCGI) and host.run("test.ping") is True
+
+
+def test_make_uninstall_stops_and_disables_the_units(host):
+    """This is the last test, because it removes the program."""
+    units = ["systemctl", "list-units", "--plain", "--no-legend", "rest_fcgi*"]
+    host.booted.run("systemctl", "enable", SERVICE)
+    host.run("cmd.run", "true")
+    assert len(host.booted.run(*units).splitlines()) > 3
+    host.booted.run("make", "-C", str(ROOT), "-s", "uninstall", "PREFIX=/usr", f"BUILD={BINARY.parent}")
+    assert host.booted.run(*units) == ""
+    assert host.booted.run("find", "/etc/systemd", "/usr/lib/systemd", "-name", "rest_fcgi*.s*") == ""

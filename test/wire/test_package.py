@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from support import fastcgi, foreign_clients, salts
 from support.booted import Booted, BootFailed
 from support.daemon import BINARY, CLIENTS, ROOT, SANITIZED
 from support.make import install, make
+from support.pki import EC
 from support.process import TIMEOUT, short_directory, wait_until
 
 pytestmark = pytest.mark.skipif(bool(SANITIZED), reason="packages have no sanitizers")
@@ -47,7 +49,13 @@ def output(*argv):
 
 
 def test_the_package_has_the_version_of_the_program(package):
-    assert output(BINARY, "--version").split() == ["rest_fcgi", output("dpkg-deb", "-f", package, "Version").strip()]
+    (release,) = re.findall(r'^VERSION_ID="?(\d+)', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)
+    version = output(BINARY, "--version").split()[1]
+    assert output("dpkg-deb", "-f", package, "Version").strip() == f"{version}~deb{release}"
+
+
+def test_the_package_needs_a_libfcgi_without_cve_2025_23016(package):
+    assert re.search(r"libfcgi\w+ \(>= 2\.4\.2-2\+deb12u1\)", output("dpkg-deb", "-f", package, "Depends"))
 
 
 def test_lintian_finds_nothing(package):
@@ -60,10 +68,10 @@ def test_the_package_has_the_files_of_make_install(package, directory):
     subprocess.run(["dpkg-deb", "-x", package, directory / "packed"], check=True)
 
     def files(tree):
-        found = {str(path.relative_to(tree)).removesuffix(".gz") for path in tree.rglob("*") if path.is_file()}
-        return {path.replace("usr/lib/systemd", "lib/systemd") for path in found}
+        found = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+        return {path.replace("usr/lib/systemd", "lib/systemd").replace(".8.gz", ".8") for path in found}
 
-    assert files(directory / "packed") - files(directory / "made") == {"usr/share/doc/rest-fcgi/changelog"}
+    assert files(directory / "packed") - files(directory / "made") == {"usr/share/doc/rest-fcgi/changelog.gz"}
     assert files(directory / "made") <= files(directory / "packed")
 
 
@@ -164,6 +172,21 @@ def test_without_a_configuration_nothing_runs_and_the_service_says_what_to_do(ho
     assert "sudo rest_fcgi --init" in said(host)
 
 
+UNITS = ["rest_fcgi.socket", "rest_fcgi-run.socket", "rest_fcgi-pam.socket"]
+
+
+def main_process(host, service):
+    return host.run("systemctl", "show", "-P", "MainPID", f"{service}.service").strip()
+
+
+def call(host, fun, *arg, client="local"):
+    """Calls a function as the user of `init`. Returns what the minion returned."""
+    low = {"client": client, "tgt": "*", "fun": fun, "arg": arg, "eauth": "file", "username": "alice", "password": "correct horse"}
+    argv = ["curl", "-sS", "-H", "Content-Type: application/json", "-d", json.dumps([low]), f"{URL}/run"]
+    (answer,) = json.loads(host.run(*argv))["return"]
+    return answer.get(host.run("hostname").strip(), answer)
+
+
 def init(host, check=True):
     return host.run("rest_fcgi", "--init", "--user", "alice", "--password-stdin", stdin="correct horse\n", check=check)
 
@@ -182,20 +205,93 @@ def test_the_first_answer_comes_within_a_minute_and_upgrade_removal_and_purge_ke
     assert "found the file /etc/rest_fcgi/master, " in init(host, check=False)
 
     before = host.run("sha256sum", *files)
-    process = host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi.service")
+    process = main_process(host, "rest_fcgi")
     with asking(host) as some_more:
         some_more()
         apt(host, "install", "--reinstall", "/srv/rest-fcgi.deb")
         some_more()
-    assert host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi.service") not in (process, "0")
+    assert main_process(host, "rest_fcgi") not in (process, "0")
     assert host.run("sha256sum", *files) == before
 
+    assert call(host, "cmd.run", "id -un") == "rest_fcgi_run"
+    call(host, "cmd.run", "sleep 600", client="local_async")
+    units = set(host.run("systemctl", "list-units", "--plain", "--no-legend", "rest_fcgi*").split()) & {*UNITS, "rest_fcgi.service"}
+    assert len(units) > 2
     apt(host, "remove", "rest-fcgi")
     assert status_of(host).startswith("000") and host.run("sha256sum", *files) == before
     assert host.outside("/var/lib/rest_fcgi").exists() and not host.outside("/usr/bin/rest_fcgi").exists()
+    assert host.run("systemctl", "list-units", "--plain", "--no-legend", "rest_fcgi*") == ""
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    assert status_of(host) == "200" and {unit: state(host, unit) for unit in units} == dict.fromkeys(units, "active")
     apt(host, "purge", "rest-fcgi")
     left = host.run("find", "/etc", "/var", "/usr", "/run", "-xdev", "-iname", "*rest[_-]fcgi*", "-not", "-path", f"{ROOT}/*", "-not", "-path", "/run/systemd/*").split()
     assert [path for path in left if "/.cache/" not in path and not path.startswith("/var/lib/dpkg")] == []
+
+
+@pytest.mark.parametrize("wrong", ["nosuch_key: 1", "rest_fcgi: {listen: unix"])
+def test_an_upgrade_with_a_wrong_configuration_keeps_the_old_process(host, wrong):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    keeps_the_old_process(host, "rest_fcgi", "/etc/rest_fcgi/master", f"rest_fcgi: {{{wrong}}}\n")
+    assert call(host, "cmd.run", "echo still") == "still" and call(host, "test.arg", "b")["args"] == ["b"]
+
+
+def keeps_the_old_process(host, service, path, wrong):
+    """Upgrades the package while the file has the wrong text at its end. The old process answers, and its text names the mistake."""
+    file = host.outside(path)
+    right, process = file.read_text(), main_process(host, service)
+    file.write_text(right + wrong)
+    with asking(host) as some_more:
+        some_more()
+        status, text = host.status(*APT, "install", "--reinstall", "/srv/rest-fcgi.deb")
+        some_more()
+        assert (status, main_process(host, service)) == (0, process), text
+        assert path in text and f"systemctl restart {service}" in text
+        file.write_text(right)
+        host.run("systemctl", "restart", service)
+        some_more()
+    assert main_process(host, service) not in (process, "0")
+
+
+def serves(host, server):
+    """Checks that the web server starts with its configuration. Returns the status that the site answers."""
+    host.run(*{"nginx": ("nginx", "-t"), "apache2": ("apache2ctl", "configtest")}[server])
+    host.run("systemctl", "restart", server)
+    return status_of(host, "http://127.0.0.1:8001/")
+
+
+def turn_on(host, server):
+    commands = {
+        "nginx": "ln -s /etc/nginx/sites-available/rest_fcgi /etc/nginx/sites-enabled/",
+        "apache2": "a2enmod headers proxy_fcgi proxy_http && a2ensite rest_fcgi",
+    }
+    host.run("sh", "-c", commands[server])
+
+
+@pytest.mark.parametrize("server, without", [("nginx", "502"), ("apache2", "503")])
+def test_web_servers_start_with_the_site_after_removal_and_purge(host, server, without):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    turn_on(host, server)
+    assert serves(host, server) == "200"
+    apt(host, "remove", "rest-fcgi")
+    assert serves(host, server) == without
+    apt(host, "purge", "rest-fcgi")
+    assert serves(host, server).startswith("000")
+    assert host.run("find", "/etc", "/var/lib/apache2", "-xdev", "-iname", "*rest[_-]fcgi*") == ""
+
+
+def test_apache_serves_https_as_its_page_says(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    turn_on(host, "apache2")
+    host.run("a2enmod", "ssl")
+    host.run("openssl", "req", "-x509", *EC, "-subj", "/CN=localhost", "-keyout", "/etc/ssl/private/salt-api.key", "-out", "/etc/ssl/certs/salt-api.pem")
+    site = host.outside("/etc/apache2/sites-available/rest_fcgi.conf")
+    text = re.sub(r"^(Define REST_FCGI_LISTEN 127.*|Listen .*|    ServerName localhost)\n", "", site.read_text(), flags=re.MULTILINE)
+    site.write_text(re.sub(r"# (Define REST_FCGI_LISTEN|ServerName|SSL)", r"\1", text))
+    serves(host, "apache2")
+    assert host.run("curl", "-sSk", "-o", "/dev/null", "-w", "%{http_code}", "https://127.0.0.1/") == "200"
 
 
 def configuration():
@@ -269,13 +365,19 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
     assert [pepper(host, *call) for call in calls] == before, said(host)
     assert (state(host, "salt-api"), state(host, "rest_fcgi-salt")) == ("inactive", "active")
 
-    process = host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt")
+    process = main_process(host, "rest_fcgi-salt")
     with asking(host) as some_more:
         some_more()
         apt(host, "install", "--reinstall", "/srv/rest-fcgi.deb")
         some_more()
-    assert host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt") not in (process, "0")
+    assert main_process(host, "rest_fcgi-salt") not in (process, "0")
     assert pepper(host, *calls[0]) == before[0]
+    keeps_the_old_process(host, "rest_fcgi-salt", "/etc/salt/master.d/rest_fcgi.conf", "nosuch: [\n")
+    assert pepper(host, *calls[0]) == before[0]
+    for server in ("nginx", "apache2"):
+        turn_on(host, server)
+        assert serves(host, server) == "200"
+        host.run("systemctl", "stop", server)
 
     changed = LINE + "rest_cherrypy: {port: 8001, host: 127.0.0.1, disable_ssl: true}\n"
     host.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(changed)
@@ -315,10 +417,6 @@ def replaced(salt_api):
     salt_api.run("systemctl", "start", "rest_fcgi-salt")
     wait_until(lambda: "200" in str(over_fastcgi(salt_api, low("test.ping"))[0]), "the minion answers", 4 * TIMEOUT)
     return salt_api
-
-
-def main_process(host, unit):
-    return host.run("systemctl", "show", "-P", "MainPID", unit).strip()
 
 
 @pytest.mark.parametrize("how", ["restart", "upgrade"])
