@@ -71,8 +71,8 @@ TEST_CASE("rest_wsgi refuses bodies that are malformed, compressed or not declar
   CHECK(text_of(wsgi.call(request)) == R"(200 {"return": []})");
   request.set("HTTP_CONTENT_ENCODING", "identity, GZIP");
   CHECK(text_of(wsgi.call(request)).starts_with("415 "));
-  CHECK(text_of(wsgi.post("")) == R"(400 {"return": "400: Expecting value: byte 0"})");
-  CHECK(text_of(wsgi.post("[nonsense]")) == R"(400 {"return": "400: Expecting value: byte 1"})");
+  CHECK(text_of(wsgi.post("")) == R"(400 {"return": "400: Expecting value: line 1, column 1"})");
+  CHECK(text_of(wsgi.post("[nonsense]")) == R"(400 {"return": "400: Expecting value: line 1, column 2"})");
 }
 
 TEST_CASE("rest_wsgi refuses a body beyond its limit, and returns the front end's error about a body") {
