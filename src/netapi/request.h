@@ -88,4 +88,8 @@ struct Body {
 [[nodiscard]] Result<Body> read_body(const http::Environ& environ, const BodyRules& rules,
                                      JsonDocument& document);
 
+/// Returns a sentence for the error of a body that looks like JSON but was read as a form, because its
+/// Content-Type says so (`curl -d` sends this header). Begins with a semicolon. Empty for other bodies.
+[[nodiscard]] std::string_view hint_of_json_in_form(const http::Environ& environ, const Body& body);
+
 }  // namespace rest_fcgi::netapi

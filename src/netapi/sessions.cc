@@ -35,10 +35,12 @@ std::optional<std::string_view> text_at(JsonValue object, std::string_view key) 
   return value->text();
 }
 
-/// Returns the first required key whose value is not a text. Returns an empty text if there is no such key.
+/// Returns the first required key whose value is not a text. Only the password may be an empty text. Returns
+/// an empty text if there is no such key.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
-    if (!text_at(object, key)) return key;
+    const auto text = text_at(object, key);
+    if (!text || (text->empty() && key != "password")) return key;
   }
   return {};
 }
@@ -209,16 +211,14 @@ Response log_in(RequestContext& context) {
   const auto object = first_object(context);
   if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
   const Dialect& dialect = context.app.dialect;
-  const std::string_view missing = missing_key(*object);
-  if (!missing.empty() && dialect.strict_logins) {
-    return bad_request(
-        context,
-        format("'{}' is missing or not a text; a login needs username, password and eauth.", missing));
-  }
-  if (!missing.empty()) {
+  if (const std::string_view missing = missing_key(*object); !missing.empty()) {
+    std::string sentence =
+        format("'{}' is missing, empty or not a text; a login needs username, password and eauth{}.", missing,
+               hint_of_json_in_form(context.environ, context.body));
+    if (dialect.strict_logins) return bad_request(context, std::move(sentence));
     const Credentials given = credentials_in(context, *object);
     context.trail.write_other("login", given.username, given.eauth, "denied");
-    return fail(context, {ErrorKind::authentication, std::string(kUnknown)});
+    return fail(context, {ErrorKind::authentication, std::move(sentence)});
   }
   auto session = log_in_with(context, *object, "login");
   if (!session) return fail(context, session.error());
@@ -267,7 +267,8 @@ Response make_tokens(RequestContext& context) {
   }
   const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };
   if (std::any_of(objects.begin(), objects.end(), lacks)) {
-    return bad_request(context, R"(Require "username", "password", and "eauth" params)");
+    return bad_request(context, format(R"(Require "username", "password", and "eauth" params{})",
+                                       hint_of_json_in_form(context.environ, context.body)));
   }
   std::vector<Session> sessions;
   for (const JsonValue object : objects) {
