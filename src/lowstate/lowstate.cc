@@ -33,10 +33,20 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
+/// Ignores white space around an id, as the program `salt` does with `-L`.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
-    if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
+    if (const std::string_view id = stripped(next_token(text, ',')); !id.empty()) list.push_back(id);
   }
+}
+
+/// Returns whether `tgt` is a list that a form or script has sent as the text of JSON or Python: `["a",
+/// "b"]`. Such a text is also a glob and a regular expression, but only of one character.
+bool is_text_of_list(std::string_view tgt, TargetType type) {
+  const std::string_view text = stripped(tgt);
+  if (!text.starts_with('[') || !text.ends_with(']')) return false;
+  const std::string_view first = trimmed(text.substr(1));
+  return type == TargetType::list || first.starts_with('"') || first.starts_with('\'');
 }
 
 void read_list(ChunkReader& reader, JsonValue tgt, Target& target) {
@@ -221,6 +231,11 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
     read_list(reader, *tgt, target);
   } else if (!tgt->is(JsonValue::Kind::string)) {
     reader.refuse("tgt", "a string or a list of strings", *tgt);
+  } else if (is_text_of_list(tgt->text(), target.type)) {
+    reader.report(
+        format("'tgt' is {}, the text of a list; send ids with commas (tgt=a,b and tgt_type=list), or "
+               "a list in a JSON body.",
+               quoted_excerpt(tgt->text())));
   } else if (target.type == TargetType::list) {
     split_at_commas(tgt->text(), target.list);
   } else {
