@@ -33,7 +33,10 @@ constexpr std::size_t kBodyBuffer = 65536;
 /// The size in bytes of the shortest chunked body, `0 CR LF CR LF`.
 constexpr std::size_t kLeastChunked = 5;
 
-constexpr std::chrono::hours kBetweenProxyWarnings{1};
+constexpr std::chrono::hours kBetweenWarnings{1};
+
+/// The first byte of a TLS handshake (RFC 8446, 5.1).
+constexpr char kTlsHandshake = 0x16;
 
 constexpr Refusal kLate = {http::Status::request_timeout, "The request did not arrive in time"};
 constexpr Refusal kBusy = {http::Status::service_unavailable,
@@ -176,6 +179,12 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
 /// Returns a Refusal if the request must be refused. Throws if the connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
+  if (first == kTlsHandshake) {
+    warn_of_peer(
+        port_->next_tls_warning,
+        "the client speaks TLS (https://), but this port has no TLS: use http://, or set ssl_crt and "
+        "ssl_key without disable_ssl.");
+  }
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
   error_code error;
   // Most heads arrive in one piece, and need no asynchronous read.
@@ -285,7 +294,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   const std::string_view real_ip = environ.get("HTTP_X_REAL_IP");
   if (forwarded_for.empty() && real_ip.empty()) return peer_.address;
   if (!port_->proxies.has(peer_.address)) {
-    warn_of_proxy(
+    warn_of_peer(
+        port_->next_proxy_warning,
         "X-Forwarded-For and X-Real-IP of this address are ignored. If this is the address of a web server "
         "of yours, add it to rest_fcgi: trusted_proxies; otherwise all clients of the web server count as "
         "one client.");
@@ -295,7 +305,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   const bool names_two = !forwarded_for.empty() && !real_ip.empty() && !port_->proxies.has(real_ip) &&
                          client != http::Addresses::normalized(real_ip);
   if (names_two) {
-    warn_of_proxy(
+    warn_of_peer(
+        port_->next_proxy_warning,
         "X-Forwarded-For and X-Real-IP name different clients, and X-Forwarded-For counts. A client may have "
         "sent one of the two headers: configure the web server so that it sets both.");
   }
@@ -303,11 +314,10 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
 }
 
 /// Logs a warning with the peer's address. Each request could cause the warning, so each port logs at most
-/// one such warning an hour.
-void HttpConnection::warn_of_proxy(std::string_view text) const {
-  SteadyTime due = port_->next_proxy_warning;
-  if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))
-    return;
+/// one such warning an hour. `next` is the time of the next warning.
+void HttpConnection::warn_of_peer(std::atomic<SteadyTime>& next, std::string_view text) const {
+  SteadyTime due = next;
+  if (now() < due || !next.compare_exchange_strong(due, now() + kBetweenWarnings)) return;
   log::warning(format("{}: {}: {}", port_->options.name, peer_.address, text));
 }
 

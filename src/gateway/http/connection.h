@@ -37,6 +37,7 @@ struct HttpPort {
   std::unique_ptr<boost::asio::ssl::context> tls;  ///< The TLS settings. Null for a port without TLS.
   http::Addresses proxies;
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
+  mutable std::atomic<SteadyTime> next_tls_warning = SteadyTime::min();
 };
 
 struct Peer {
@@ -67,7 +68,7 @@ class HttpConnection {
   void log_refused_certificate(const boost::system::error_code& error);
   [[nodiscard]] http::Response call_application(http::Environ& environ);
   [[nodiscard]] std::string find_client(const http::Environ& environ) const;
-  void warn_of_proxy(std::string_view text) const;
+  void warn_of_peer(std::atomic<SteadyTime>& next, std::string_view text) const;
 
   Shared& shared_;
   const std::shared_ptr<const HttpPort> port_;
