@@ -232,8 +232,9 @@ int explain(config::Settings settings, const config::CommandLine& command_line) 
          "--explain: found engine: salt, expected the embedded engine: the master decides about its rules"});
   }
   settings = std::move(settings).without_files();
-  const auto explanation = embedded::explain(settings.embedded, settings.auth,
-                                             {command_line.username, command_line.fun, command_line.tgt});
+  const auto explanation =
+      embedded::explain(settings.embedded, settings.auth,
+                        {command_line.eauth, command_line.username, command_line.fun, command_line.tgt});
   if (!explanation) return fail(config::with_place(explanation.error(), settings), EX_CONFIG);
   if (const int status = print(explanation->text); status != EXIT_SUCCESS) return status;
   return explanation->allowed ? EXIT_SUCCESS : EXIT_FAILURE;

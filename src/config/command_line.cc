@@ -57,7 +57,7 @@ po::options_description options() {
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
        "revoke all tokens that a user has now, and exit; run it as rest_fcgi's user")  //
-      ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
+      ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("[EAUTH:]USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
       ("watch",
@@ -96,9 +96,8 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
 }
 
 /// Reads `EAUTH:USER`, or also `USER` if `eauth_is_optional` is true.
-Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
+Result<void> read_user(const std::string& text, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
-  const std::string text = *text_of(values, option);
   const std::size_t colon = text.find(':');
   const bool has_eauth = colon != std::string::npos;
   if (text.empty() || colon == 0 || colon + 1 == text.size() || (!has_eauth && !eauth_is_optional)) {
@@ -114,10 +113,10 @@ Result<void> read_question(const po::variables_map& values, CommandLine& command
   const auto& words = values["explain"].as<std::vector<std::string>>();
   if (words.size() != 3 || std::find(words.begin(), words.end(), "") != words.end()) {
     return mistake(
-        format("--explain: found {} arguments, expected USER FUN TGT, such as alice test.ping 'web*'",
+        format("--explain: found {} arguments, expected [EAUTH:]USER FUN TGT, such as alice test.ping 'web*'",
                words.size()));
   }
-  command_line.username = words[0];
+  if (auto user = read_user(words[0], "explain", true, command_line); !user) return user;
   command_line.fun = words[1];
   command_line.tgt = words[2];
   return {};
@@ -161,9 +160,13 @@ constexpr ActionOption kActions[] = {
     {"health", CommandLine::Action::check_health},
     {"init", CommandLine::Action::init, read_init},
     {"mk-token", CommandLine::Action::make_token,
-     [](const auto& values, auto& line) { return read_user(values, "mk-token", false, line); }},
+     [](const auto& values, auto& line) {
+       return read_user(*text_of(values, "mk-token"), "mk-token", false, line);
+     }},
     {"revoke", CommandLine::Action::revoke,
-     [](const auto& values, auto& line) { return read_user(values, "revoke", true, line); }},
+     [](const auto& values, auto& line) {
+       return read_user(*text_of(values, "revoke"), "revoke", true, line);
+     }},
     {"explain", CommandLine::Action::explain, read_question},
     {"watch", CommandLine::Action::watch, read_watch},
 };

@@ -229,6 +229,18 @@ void note_inert_keys(Reader& section, FrontEnds& front_ends) {
   }
 }
 
+/// Suggests the keys of a port for the names that other sections and other servers have.
+void suggest_keys_of_port(Reader& section, std::string_view host_key, std::string_view size_key) {
+  section.suggest(host_key,
+                  {"host", "address", "interface", "bind", "bind_address", "listen", "socket_host"});
+  section.suggest(size_key, {"max_request_body_size", "max_body_size", "max_buffer_size"});
+  section.suggest("port", {"listen_port", "socket_port"});
+  section.suggest("ssl_crt", {"ssl_certificate", "ssl_cert", "certfile"});
+  section.suggest("ssl_key", {"ssl_private_key", "ssl_certificate_key", "keyfile"});
+  section.suggest("ssl_chain", {"ssl_certificate_chain"});
+  section.suggest("ssl_ca_certs", {"ssl_ca", "ca_certs"});
+}
+
 void read_log_files(Reader& section, Settings& settings) {
   section.absolute_path("log_access_file", settings.log.access_file);
   section.absolute_path("log_error_file", settings.log.error_file);
@@ -292,6 +304,11 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   const bool has_tls = read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
   read_log_files(section, settings);
   note_inert_keys(section, settings.front_ends);
+  suggest_keys_of_port(section, "host", "max_request_body_size");
+  section.suggest("static_path", {"static_prefix", "static_url"});
+  section.suggest("static", {"static_dir", "static_root"});
+  section.suggest("app_path", {"app_prefix", "app_url"});
+  section.suggest("webhook_url", {"webhook_path", "webhook_prefix"});
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
@@ -307,6 +324,7 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   note_inert_keys(section, settings.front_ends);
   section.warn_of_removed({"token_in_url"});
+  suggest_keys_of_port(section, "address", "max_body_size");
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 

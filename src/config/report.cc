@@ -159,9 +159,25 @@ double seconds_of(std::chrono::milliseconds time) {
 /// This time limit for replies is set in the configuration files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
+/// Returns a note for each user in `external_auth` whose name looks like a pattern.
+std::vector<std::string> notes_of_patterns(const Settings& settings) {
+  std::vector<std::string> notes;
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    for (const auth::Principal& principal : eauth.principals) {
+      if (principal.name == "*" || principal.name.find_first_of("*?[]{}()|") == std::string::npos) continue;
+      const Error note{ErrorKind::configuration,
+                       format("external_auth: {}: {}: names of users are not patterns: only a user with "
+                              "exactly this name has these rules; '*' stands for every other user",
+                              eauth.name, principal.name)};
+      notes.push_back(with_place(note, settings).message);
+    }
+  }
+  return notes;
+}
+
 /// Returns notes about settings that are valid but may be unintended.
 std::vector<std::string> notes(const Settings& settings) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = notes_of_patterns(settings);
   for (const std::string& key : settings.front_ends.inert)
     notes.push_back(key + ": this key has no effect here");
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {

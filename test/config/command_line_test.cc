@@ -129,7 +129,12 @@ TEST_CASE("--explain takes a user, a function and a target") {
   CHECK(parsed.fun == "test.ping");
   CHECK(parsed.tgt == "web* and G@os:Debian");
   CHECK(parse({"--explain", "alice", "jobs.list_jobs", "@runner", "-c", "/a"})->config == "/a");
+  CHECK(parsed.eauth.empty());
+  const auto of_eauth = *parse({"-c", "/a", "--explain", "file:alice", "test.ping", "*"});
+  CHECK(of_eauth.eauth == "file");
+  CHECK(of_eauth.username == "alice");
   check_mistake({"--explain", "alice", "test.ping"}, {"--explain: found 2", "USER FUN TGT"});
+  check_mistake({"--explain", "file:", "test.ping", "*"}, {"--explain: found \"file:\"", "EAUTH:USER"});
   check_mistake({"--explain", "alice", "test.ping", "*", "*"}, {"--explain: found 4"});
   check_mistake({"--explain", "alice", "", "*"}, {"--explain: found 3"});
 }

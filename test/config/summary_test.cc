@@ -66,6 +66,18 @@ TEST_CASE("the summary lists the enabled features, and says where in etcd tokens
   check_line(in_etcd, "jobs", {"etcd at http://e1:2379, http://e2:2379", "/salt/return", "60 seconds"});
 }
 
+TEST_CASE("the summary notes users whose names look like patterns") {
+  const auto has_note = [](std::string_view name) {
+    const std::string text = shown(format("external_auth: {{file: {{'{}': [test.ping]}}}}\n", name));
+    return text.find(format("external_auth: file: {}: names of users are not patterns", name)) !=
+           std::string::npos;
+  };
+  for (const char* name : {"dev*", "dev.*", "web[12]", "a|b", "(a)", "dev?", "team*%"}) CHECK(has_note(name));
+  for (const char* name : {"*", "first.last", "wheel%", "DOMAIN\\eve", "a+b@example.org"}) {
+    CHECK_FALSE(has_note(name));
+  }
+}
+
 TEST_CASE("the summary notes valid settings that are often not meant") {
   const std::string text = shown(
       "external_auth:\n"

@@ -218,9 +218,13 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   const Explainer explainer{question, *target, **permissions, *rule_targets, **minions};
   Explanation explanation;
   for (const auth::EauthOptions& eauth : auth.external_auth) {
+    if (!question.eauth.empty() && eauth.name != question.eauth) continue;
     explainer.explain(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end(), explanation);
   }
-  if (explanation.text.empty()) explanation.text = "external_auth has no back end: no user can log in\n";
+  if (explanation.text.empty()) {
+    explanation.text = format("external_auth has no back end{}{}: no user can log in through it\n",
+                              question.eauth.empty() ? "" : " ", question.eauth);
+  }
   return explanation;
 }
 
