@@ -6,6 +6,7 @@
 #include "master/embedded/modules/native.h"
 #include "master/embedded/rule_reports.h"
 #include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/embedded/embedded.h"
@@ -38,6 +39,12 @@ Error no_ssh() {
   return {ErrorKind::invocation,
           "The client 'ssh' needs a Salt master on this host (engine: salt); this server runs the embedded "
           "engine."};
+}
+
+/// Returns whether `name` is MODULE.FUNCTION, the form of the name of every runner and wheel.
+bool has_module_and_function(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && dot != 0 && dot + 1 != name.size() && name.rfind('.') == dot;
 }
 
 auth::Form form_of(lowstate::Client client) {
@@ -151,8 +158,7 @@ class EmbeddedMaster : public master::Master {
     if (!identity) return std::move(identity).error();
     if (!has(chunk.client)) return no_ssh();
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
-    Admission admission = chunk.is_local() ? admit_local(*identity, chunk)
-                                           : admit_master(*identity, chunk.client, chunk.master());
+    Admission admission = chunk.is_local() ? admit_local(*identity, chunk) : admit_master(*identity, chunk);
     if (admission) {
       return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admission));
     }
@@ -293,10 +299,29 @@ class EmbeddedMaster : public master::Master {
     return {};
   }
 
-  [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
-                                       const lowstate::MasterCall& call) const {
+  /// Returns whether some rule lets the caller run at least one of the runners, or one of the wheels.
+  [[nodiscard]] bool may_run_some(const auth::Identity& identity, auth::Form form) const {
+    const auth::Subject subject{identity.eauth(), identity.name(), identity.groups()};
+    const auto may_run = [&](const MasterFunction& function) {
+      return !permissions_->explain_master(subject, form, {function.name(), {}}).empty();
+    };
+    const auto any_of = [&](MasterFunctions functions) {
+      return std::any_of(functions.begin(), functions.end(), may_run);
+    };
+    return form == auth::Form::wheel ? any_of(wheels()) : any_of(jobs_runners()) || any_of(other_runners());
+  }
+
+  [[nodiscard]] Admission admit_master(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
+    const lowstate::Client client = chunk.client;
+    const lowstate::MasterCall& call = chunk.master();
     const auth::Form form = form_of(client);
     const bool is_runner = form == auth::Form::runner;
+    if (!has_module_and_function(call.function.name)) {
+      if (!may_run_some(identity, form)) return not_authorized();
+      return Error{ErrorKind::invocation,
+                   format("Lowstate chunk {}: 'fun' is {}; the name of a {} has the form MODULE.FUNCTION.",
+                          chunk.index, quoted_excerpt(call.function.name), is_runner ? "runner" : "wheel")};
+    }
     const MasterFunction* const function =
         is_runner ? find_runner(call.function.name) : find_wheel(call.function.name);
     const lowstate::KeywordFilter keeps = [function, is_runner](std::string_view key) {

@@ -167,6 +167,24 @@ TEST_CASE("an authorized caller gets the error of a wrong target or runner, but 
   CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 
+TEST_CASE("a runner or wheel without the form MODULE.FUNCTION is named to users who may run some only") {
+  EmbeddedEngine engine;
+  const auto refusal = [&engine](std::string_view client, std::string_view fun, std::string_view user) {
+    return engine.refusal(format(R"("client": "{}", "fun": "{}")", client, fun), user);
+  };
+  for (const char* client : {"runner", "runner_async", "wheel", "wheel_async"}) {
+    for (const char* fun : {"manage", "key.list.all", ".up", "key.", "."}) {
+      CAPTURE(client);
+      CAPTURE(fun);
+      const Error error = refusal(client, fun, "fred");
+      CHECK(error.kind == ErrorKind::invocation);
+      CHECK(holds(error.message, format("'{}'", fun)));
+      CHECK(holds(error.message, "MODULE.FUNCTION"));
+      CHECK(refusal(client, fun, "eve").kind == ErrorKind::authorization);
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(WithEngine, "a call that matches no minion is a job without jid and minions") {
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());

@@ -291,18 +291,17 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-lowstate::Target target_of(const std::vector<std::string>& words) {
+/// Returns the target of a nodegroup, as Salt makes it. `text` keeps the words of an expression or a list.
+lowstate::Target target_of(const std::vector<std::string>& words, std::string& text) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
   target.list.assign(words.begin(), words.end());
   const master::NodegroupForm form = master::form_of(words);
   if (form == master::NodegroupForm::compound) return target;
-  if (form == master::NodegroupForm::pcre && words.size() == 1) {
-    target.type = lowstate::TargetType::pcre;
-    target.expression = words.front();
-  } else {
-    target.type = lowstate::TargetType::list;
-  }
+  text = joined(words, ",");
+  target.expression = text;
+  target.type = form == master::NodegroupForm::pcre ? lowstate::TargetType::pcre : lowstate::TargetType::list;
+  target.list = split_names(text);
   return target;
 }
 
@@ -332,7 +331,8 @@ class Nodegroups::Builder {
     if (!open_.insert(group.name).second) return wrong_nodegroup(group.name, "contains itself");
     if (Result<void> inner = add_inner(group); !inner) return inner;
     open_.erase(group.name);
-    const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words), groups_);
+    std::string text;
+    const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words, text), groups_);
     if (!matcher) return wrong_nodegroup(group.name, matcher.error().message);
     if (matcher->looks_into_pillar()) groups_.using_pillar_.insert(group.name);
     std::vector<std::string_view>& members = groups_.members_[group.name];

@@ -88,8 +88,6 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 /// ids if the target is a list.
 [[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
-[[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
-
 /// Compiles a compound target of Salt's grammar. Its words are `G@key:value` (grain), `P@` (grain_pcre), `I@`
 /// (pillar), `J@` (pillar_pcre), `E@regex`, `L@id,id`, `S@network`, `N@nodegroup` and globs. The first four
 /// can have their own delimiter, as in `G|@key|value`. `and`, `or`, `not` and brackets are separate words.

@@ -46,7 +46,7 @@ lowstate::Target target_of_word(std::string_view word) {
     target.type = *type;
     target.expression = word.substr(2);
   }
-  if (target.type == lowstate::TargetType::list) target.list = split_ids(target.expression);
+  if (target.type == lowstate::TargetType::list) target.list = split_names(target.expression);
   return target;
 }
 
@@ -135,12 +135,6 @@ class Compiler {
 };
 
 }  // namespace
-
-std::vector<std::string_view> split_ids(std::string_view list) {
-  std::vector<std::string_view> ids = split(list, ",");
-  std::erase(ids, "");
-  return ids;
-}
 
 Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
                                            const Nodegroups& nodegroups) {

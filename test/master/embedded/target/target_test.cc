@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/holds.h"
+#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -348,6 +349,26 @@ TEST_CASE("a nodegroup is a compound target, which may contain nodegroups") {
   CHECK(of("list") == "db1 web1");
   CHECK(of("pattern") == "web1 web2");
   CHECK(of("none").empty());
+}
+
+TEST_CASE("commas in the words of a nodegroup separate ids, as in Salt") {
+  const Groups groups = {{"text", {"web1,web2"}},
+                         {"blank", {"web1,", "web2"}},
+                         {"list", {"web1", "web2,db1"}},
+                         {"one", {"web1, db1"}},
+                         {"ends", {",web1,"}},
+                         {"pattern", {"web[12]", "db1"}},
+                         {"outer", {"N@text", "or", "db1"}}};
+  for (const auto& [name, ids] : {std::pair("text", "web1 web2"),
+                                  {"blank", "web1 web2"},
+                                  {"list", "db1 web1 web2"},
+                                  {"one", "db1 web1"},
+                                  {"ends", "web1"},
+                                  {"pattern", ""},
+                                  {"outer", "db1 web1 web2"}}) {
+    CHECK(matched(TargetType::nodegroup, name, groups) == ids);
+    CHECK(matched(TargetType::compound, format("N@{}", name), groups) == ids);
+  }
 }
 
 TEST_CASE("a nodegroup that is no target, or contains itself, is a configuration error") {
