@@ -159,19 +159,37 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Makes the applications only to find errors in the configuration, for example in certificates.
+/// Returns the options of all sockets of the gateway, including the port for Prometheus.
+gateway::Options sockets_of(const config::Settings& settings) {
+  gateway::Options sockets = settings.gateway;
+  sockets.answers_health = settings.front_ends.health;
+  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
+  return sockets;
+}
+
+/// The checks of the start, of a reload and of --check-config. The three also make a client and applications,
+/// which finds further errors.
+Result<void> check_start(const config::Settings& settings, const gateway::Options& sockets) {
+  if (auto good = gateway::check_start(sockets); !good) return good;
+  if (auto good = log::check(settings.log); !good) return good;
+  return store::Store::check(settings.store);
+}
+
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
+  const gateway::Options sockets = sockets_of(settings);
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
     event_bus = salt::describe_event_bus(settings.salt);
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
-  for (std::string& warning : etcd_warnings(settings)) {
+  std::vector<std::string> warnings = etcd_warnings(settings);
+  for (std::string& taken : gateway::taken_addresses(sockets)) warnings.push_back(std::move(taken));
+  for (std::string& warning : warnings) {
     const Error placed = config::with_place({ErrorKind::configuration, std::move(warning), {}}, settings);
     settings.warnings.push_back(placed.message);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
-  if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);
+  const Result<void> can_start = check_start(settings, sockets);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error(), settings);
@@ -180,17 +198,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   const auto applications = make_applications(settings, *client, streams, nullptr);
   if (!applications) return fail(applications.error(), settings);
+  if (!can_start) return fail(can_start.error(), settings);
   return print(summary + idle_rule_lines(settings, *runtime));
-}
-
-/// If the master does not run, prints only a warning.
-int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
-  if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
-  const std::string event_bus = salt::describe_event_bus(settings.salt);
-  if (event_bus.find("cannot") == std::string::npos) return EXIT_SUCCESS;
-  return print(format(
-      "The master's event bus {}. Requests get 503 until the master runs: systemctl start salt-master\n",
-      event_bus));
 }
 
 /// Returns whether a login error means that the back end failed. Such an error says nothing about the
@@ -270,6 +279,11 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
                  "rest_fcgi: engine: found another engine, expected the running one: restart the service to "
                  "change it"};
   }
+  gateway::Options sockets = sockets_of(*wanted);
+  // A service without an address was given a socket at its start.
+  const bool was_given_a_socket = at_start.gateway.listen.empty() && sockets_of(at_start).http.empty();
+  if (was_given_a_socket && sockets.listen.empty()) sockets.listen = "fd:0";
+  if (auto good = check_start(*wanted, sockets); !good) return config::with_place(good.error(), *wanted);
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
   const auto client = make_client(*wanted, runtime);
@@ -302,15 +316,6 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
     const auto until = std::chrono::duration_cast<std::chrono::seconds>(one.until.time_since_epoch());
     writer.sample({{"module", one.name}}, static_cast<double>(until.count()));
   }
-}
-
-/// If the error says that a port is in use, adds the hint that salt-api may use this port.
-Error with_hint(Error error, const config::Settings& settings) {
-  const bool is_taken = error.message.find("Address already in use") != std::string::npos;
-  if (is_taken && settings.engine == config::Engine::salt) {
-    error.message += "; if salt-api uses the port: systemctl disable --now salt-api";
-  }
-  return error;
 }
 
 void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) {
@@ -347,6 +352,8 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
+  const gateway::Options sockets = sockets_of(settings);
+  if (auto good = check_start(settings, sockets); !good) return fail(good.error(), settings);
   if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error(), settings);
@@ -358,13 +365,10 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   const auto monitor = make_monitor(settings, runtime, *client);
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
-  gateway::Options sockets = settings.gateway;
-  sockets.answers_health = settings.front_ends.health;
-  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Requests arrive as soon as the sockets are open, so the applications are made before the sockets.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
-  if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
+  if (!gateway) return fail(gateway.error(), settings);
   if (monitor) {
     monitor->on_collect(
         [&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->statistics()); });
@@ -391,15 +395,19 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
       [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }};
   const Result<gateway::Ended> served = (*gateway)->serve(
       *std::move(applications),
-      [&] {
-        engine::notify_systemd("RELOADING=1");
-        auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
-        engine::notify_systemd("READY=1");
-        if (status)
-          status->note(reloaded ? ""
-                                : "the old configuration is in use: the new configuration has a mistake");
-        return reloaded;
-      },
+      {.read =
+           [&] {
+             engine::notify_systemd("RELOADING=1");
+             return reload(command_line, settings, runtime, streams, monitor.get());
+           },
+       .ended =
+           [&](const Result<void>& ended) {
+             engine::notify_systemd("READY=1");
+             if (status)
+               status->note(ended ? ""
+                                  : "the old configuration is in use: the new configuration has a mistake");
+             engine::report_reload(ended);
+           }},
       at_end);
   if (!served) return fail(served.error(), settings);
   if (served->running > 0) {
@@ -449,6 +457,14 @@ int run(int argc, const char* const* argv) {
     const auto done = config::init(*command_line, auth::crypt_hash);
     return done ? print(*done) : fail(done.error());
   }
+  if (command_line->action == Action::reload) {
+    const auto reloaded = engine::request_reload();
+    return reloaded ? EXIT_SUCCESS : fail(reloaded.error());
+  }
+  if (command_line->action == Action::undo) {
+    const auto done = config::undo();
+    return done ? print(*done) : fail(done.error());
+  }
   gateway::harden_process();
   if (command_line->action == Action::serve) engine::supervise();
   keep_memory();
@@ -457,7 +473,6 @@ int run(int argc, const char* const* argv) {
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::check_health) return check_health(*settings);
-  if (command_line->action == Action::check_salt) return check_master(*settings, *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
   if (command_line->action == Action::revoke) return revoke(*settings, *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);

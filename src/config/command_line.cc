@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -31,26 +32,32 @@ namespace po = boost::program_options;
 constexpr const char* kVariable = "SALT_MASTER_CONFIG";
 constexpr const char* kTokenVariable = "SALTAPI_TOKEN";
 constexpr const char* kDefaultFile = "/etc/salt/master";
-constexpr const char* kInitFile = "/etc/rest_fcgi/master";
 
 po::options_description options() {
   po::options_description description("Options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   description.add_options()  //
       ("config,c", text("FILE"),
-       "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else "
-       "/etc/salt/master")  //
+       "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else the file of "
+       "the enabled service: /etc/rest_fcgi/master or /etc/salt/master")  //
+      ("engine", text("NAME"),
+       "embedded or salt: refuse a configuration with another engine; with salt, this user must be the user "
+       "of "
+       "the Salt master")  //
       ("listen", text("ADDRESS"),
        "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                      //
       ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another log level of Salt")  //
       ("check-config", "check the configuration, print a summary of it with warnings, and exit")          //
       ("health", "ask the running service whether it is ready, print its checks, and exit")               //
-      ("check-salt",
-       "check that the configuration has engine: salt and that this user is the user of the Salt master, and "
-       "exit; rest_fcgi-salt.service runs this check before it starts")  //
+      ("reload",
+       "make the service $MAINPID read its configuration again, wait until the new configuration is in use, "
+       "and exit; `systemctl reload` runs it")  //
       ("init",
-       "write a first configuration for a single host to the file of --config (default: "
-       "/etc/rest_fcgi/master), start the services, and exit; asks for a user name and a password")      //
+       "set up the service, and exit: in front of a Salt master, take the place of salt-api; otherwise ask "
+       "for a "
+       "user and a password, and write a first configuration to the file of --config (default: "
+       "/etc/rest_fcgi/master)")                                                                         //
+      ("undo", "take back what --init has done, and exit; salt-api runs again if it ran before")         //
       ("user", text("NAME"), "with --init: the user who may log in")                                     //
       ("password-stdin", "with --init: read the password from standard input instead of asking for it")  //
       ("mk-token", text("EAUTH:USERNAME"),
@@ -85,9 +92,38 @@ std::string file_of(const std::string& config) {
   return std::filesystem::path(config) / "master";
 }
 
-std::string default_file() {
+struct ServiceFile {
+  const char* unit;
+  const char* config;
+};
+
+constexpr ServiceFile kServices[] = {{"rest_fcgi.service", kInitFile},
+                                     {"rest_fcgi-salt.service", kDefaultFile}};
+
+bool may_exist(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+Result<std::string> default_file() {
   const char* named = std::getenv(kVariable);
-  return named != nullptr && *named != '\0' ? named : kDefaultFile;
+  return named != nullptr && *named != '\0' ? std::string(named) : installed_config();
+}
+
+bool needs_config(const CommandLine& command_line) {
+  using Action = CommandLine::Action;
+  switch (command_line.action) {
+    case Action::show_version:
+    case Action::show_help:
+    case Action::init:
+    case Action::undo:
+    case Action::reload:
+      return false;
+    case Action::watch:
+      return command_line.watch.url.empty();
+    default:
+      return true;
+  }
 }
 
 std::optional<std::string> text_of(const po::variables_map& values, const char* option) {
@@ -156,9 +192,10 @@ struct ActionOption {
 constexpr ActionOption kActions[] = {
     {"version", CommandLine::Action::show_version},
     {"check-config", CommandLine::Action::check_config},
-    {"check-salt", CommandLine::Action::check_salt},
+    {"reload", CommandLine::Action::reload},
     {"health", CommandLine::Action::check_health},
     {"init", CommandLine::Action::init, read_init},
+    {"undo", CommandLine::Action::undo},
     {"mk-token", CommandLine::Action::make_token,
      [](const auto& values, auto& line) {
        return read_user(*text_of(values, "mk-token"), "mk-token", false, line);
@@ -202,8 +239,15 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
 
 Result<CommandLine> command_line_of(const po::variables_map& values) {
   CommandLine command_line;
-  command_line.config = file_of(text_of(values, "config").value_or(default_file()));
-  if (command_line.config.empty()) return mistake("--config: found \"\", expected a file");
+  if (const auto config = text_of(values, "config")) {
+    command_line.config = file_of(*config);
+    if (command_line.config.empty()) return mistake("--config: found \"\", expected a file");
+  }
+  if (const auto engine = text_of(values, "engine")) {
+    if (*engine != "embedded" && *engine != "salt")
+      return mistake(format("--engine: found {}, expected embedded or salt", in_quotes(*engine)));
+    command_line.engine = *engine == "salt" ? Engine::salt : Engine::embedded;
+  }
   command_line.listen = text_of(values, "listen");
   if (command_line.listen && !is_listen_address(*command_line.listen)) {
     return mistake(
@@ -216,6 +260,11 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
     }
   }
   if (auto read = read_action(values, command_line); !read) return std::move(read).error();
+  if (command_line.config.empty() && needs_config(command_line)) {
+    auto config = default_file();
+    if (!config) return std::move(config).error();
+    command_line.config = file_of(*config);
+  }
   return command_line;
 }
 
@@ -276,6 +325,23 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   } catch (const po::error& error) {
     return mistake(error.what());
   }
+}
+
+Result<std::string> installed_config(const std::string& root) {
+  std::vector<std::string> enabled;
+  std::vector<std::string> existing;
+  for (const ServiceFile& service : kServices) {
+    if (!may_exist(root + service.config)) continue;
+    existing.emplace_back(service.config);
+    if (may_exist(format("{}/etc/systemd/system/multi-user.target.wants/{}", root, service.unit)))
+      enabled.emplace_back(service.config);
+  }
+  const auto& found = enabled.empty() ? existing : enabled;
+  if (found.size() > 1) {
+    return mistake(format("found two configurations, {}, expected --config: choose one with -c FILE",
+                          joined(found, " and ")));
+  }
+  return found.empty() ? std::string(kDefaultFile) : found.front();
 }
 
 std::string help_text() {

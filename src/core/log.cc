@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
@@ -184,6 +185,25 @@ Result<void> open(const Options& options) {
     }
   }
   current_level = options.level;
+  return {};
+}
+
+Result<void> check(const Options& options) {
+  const std::pair<std::string_view, const std::string&> files[] = {
+      {"rest_fcgi: log_file", options.file},
+      {"rest_fcgi: audit_log", options.audit_file},
+      {"rest_cherrypy: log_access_file", options.access_file},
+      {"rest_cherrypy: log_error_file", options.error_file}};
+  for (const auto& [key, path] : files) {
+    if (path.empty()) continue;
+    // With O_NONBLOCK, open(2) does not wait for the reader of a FIFO. Without a reader it fails with ENXIO.
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC));
+    if (file || errno == ENXIO) continue;
+    std::optional<std::string> why = errno_text();
+    if (errno == ENOENT) why = why_not_creatable(path);
+    if (why)
+      return Error{ErrorKind::configuration, format("{}: cannot open the log: {}: {}", key, path, *why)};
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "rest_fcgi/engine/service.h"
 
 #include <netdb.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +21,7 @@
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::engine {
@@ -68,10 +71,71 @@ Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
   return unreachable(port, why);
 }
 
+/// The socket on which `request_reload` waits. It is in the service's own folder, so that no other user can
+/// answer. The answer is `+`, or `-` with the reason of the failure.
+std::optional<sockaddr_un> reload_address() {
+  const char* const folders = std::getenv("STATE_DIRECTORY");
+  if (folders == nullptr || *folders != '/') return std::nullopt;
+  const std::string_view all = folders;
+  const std::string path = format("{}/reload.sock", all.substr(0, all.find(':')));
+  sockaddr_un address = {AF_UNIX, {}};
+  if (path.size() >= sizeof address.sun_path) return std::nullopt;
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+constexpr std::size_t kLongestReason = 4096;
+
 }  // namespace
 
 bool has_service_manager() {
   return std::getenv("NOTIFY_SOCKET") != nullptr;
+}
+
+void report_reload(const Result<void>& ended) {
+  const auto address = reload_address();
+  if (!address) return;
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const std::string text = ended ? "+" : "-" + ended.error().message.substr(0, kLongestReason - 1);
+  ::sendto(fd.get(), text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&*address),
+           sizeof *address);
+}
+
+Result<void> request_reload() {
+  const char* const main_pid = std::getenv("MAINPID");
+  const auto pid = main_pid == nullptr ? std::nullopt : parse_number<pid_t>(main_pid);
+  const auto address = reload_address();
+  if (!pid || *pid <= 1 || !address) {
+    return Error{
+        ErrorKind::configuration,
+        "--reload: found no $MAINPID and $STATE_DIRECTORY, expected both from systemd: run systemctl "
+        "reload with the name of the service"};
+  }
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ::unlink(address->sun_path);
+  constexpr timeval kStep{1, 0};
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 ||
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kStep, sizeof kStep) != 0 ||
+      ::kill(*pid, SIGHUP) != 0) {
+    Error failed{ErrorKind::unavailable,
+                 format("--reload: cannot ask the process {}: {}", *pid, errno_text())};
+    ::unlink(address->sun_path);
+    return failed;
+  }
+  // systemd ends this process after 90 s.
+  constexpr int kMostSteps = 80;
+  char answer[kLongestReason];
+  ssize_t size = -1;
+  for (int step = 0; size < 0 && step < kMostSteps && ::kill(*pid, 0) == 0; ++step)
+    size = ::recv(fd.get(), answer, sizeof answer, 0);
+  ::unlink(address->sun_path);
+  if (size < 1) {
+    return Error{ErrorKind::unavailable,
+                 format("--reload: found no answer of the process {}, expected the end of its reload", *pid)};
+  }
+  if (answer[0] == '+') return {};
+  return Error{ErrorKind::configuration, "the reload failed; the old configuration stays in use: " +
+                                             std::string(answer + 1, static_cast<std::size_t>(size) - 1)};
 }
 
 void notify_systemd(const std::string& lines) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,27 +17,11 @@
 #include "gateway/shared.h"
 #include "gateway/socket_activation.h"
 #include "gateway/sys.h"
-#include "gateway/tls.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
-
-void reread(const Reload& reload, Shared& shared) noexcept {
-  try {
-    auto applications = reload();
-    if (!applications) {
-      log::error(
-          format("the reload failed; the old configuration stays in use: {}", applications.error().message));
-      return;
-    }
-    shared.replace(*std::move(applications));
-    log::info("configuration reread");
-  } catch (...) {
-    log_exception("the reload failed; the old configuration stays in use");
-  }
-}
 
 /// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds,
 /// because the thread may outlive the gateway.
@@ -131,12 +116,32 @@ class ServingGateway final : public Gateway {
       maintain();
       if (!signal) continue;
       if (*signal == SIGHUP) {
-        reread(reload, shared_);
-        front_ends_->http.reread_certificates();
+        const Result<void> result = reread(reload);
+        if (reload.ended) reload.ended(result);
         continue;
       }
       log::info(format("signal {}: ending", *signal));
       return *signal == SIGUSR2 ? Ending::hand_over : Ending::stop;
+    }
+  }
+
+  Result<void> reread(const Reload& reload) {
+    const auto failed = [](std::string_view what, Error error) -> Result<void> {
+      log::error(format("the reload failed; the old {} stays in use: {}", what, error.message));
+      return error;
+    };
+    try {
+      auto ports = front_ends_->http.with_new_certificates();
+      if (!ports) return failed("certificate", std::move(ports).error());
+      auto applications = reload.read();
+      if (!applications) return failed("configuration", std::move(applications).error());
+      front_ends_->http.use(*std::move(ports));
+      shared_.replace(*std::move(applications));
+      log::info("configuration reread");
+      return {};
+    } catch (...) {
+      log_exception("the reload failed; the old configuration stays in use");
+      return Error{ErrorKind::internal, "the reload failed; the log has the cause"};
     }
   }
 
@@ -156,13 +161,6 @@ class ServingGateway final : public Gateway {
 };
 
 }  // namespace
-
-Result<void> check_certificates(const Options& options) {
-  for (const HttpOptions& http : options.http) {
-    if (auto made = make_tls_context(http); !made) return std::move(made).error();
-  }
-  return {};
-}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cstring>
 #include <utility>
 
 #include "rest_fcgi/core/files.h"
@@ -27,6 +28,13 @@ void bind(sqlite3_stmt* statement, int parameter, const Value& value) {
   } else {
     sqlite3_bind_null(statement, parameter);
   }
+}
+
+/// Turns off SQLite's memory statistics, which need a lock that all threads share. SQLite refuses the change
+/// after its first use.
+void turn_off_statistics() {
+  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(configured);
 }
 
 }  // namespace
@@ -55,9 +63,7 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, const char* settings) {
-  // Turns off SQLite's memory statistics, which need a lock that all threads share.
-  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(configured);
+  turn_off_statistics();
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &handle, flags, nullptr);
@@ -68,6 +74,20 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, co
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   const Result<void> set = connection->run(settings);
   return set ? Result(std::move(connection)) : set.error();
+}
+
+Result<std::unique_ptr<Connection>> Connection::open_unlocked(const std::string& path) {
+  turn_off_statistics();
+  std::string uri = "file:";
+  for (const char c : path)
+    uri += std::strchr("%?#", c) == nullptr ? std::string(1, c) : format("%{:02X}", c);
+  uri += "?immutable=1";
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+  const int code = sqlite3_open_v2(uri.c_str(), &handle, flags, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(handle));
+  if (code != SQLITE_OK) return connection->error();
+  return connection;
 }
 
 Error Connection::error() const {

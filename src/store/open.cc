@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -148,7 +149,52 @@ Result<void> use_write_ahead_log(Connection& connection) {
   }
 }
 
+Error unusable_file(const std::string& path, std::string_view why) {
+  return unusable(format("store: {}: {}", path, why));
+}
+
+/// Checks that `make_file` can create the file with its folder.
+Result<void> check_new_file(const std::string& path) {
+  std::string made = path;
+  // `open_private_folder` creates the folder and its parent.
+  for (int level = 0; level < 2; ++level) {
+    const std::string folder = made.substr(0, made.rfind('/'));
+    if (folder.empty() || ::access(folder.c_str(), F_OK) == 0 || errno != ENOENT) break;
+    made = folder;
+  }
+  const auto why = why_not_creatable(made);
+  return why ? unusable_file(path, *why) : Result<void>();
+}
+
+Result<void> check_database(const std::string& path) {
+  auto connection = Connection::open_unlocked(path);
+  if (!connection) return unusable_file(path, connection.error().message);
+  const Result<bool> is_made = has_tables(**connection);
+  return is_made ? Result<void>() : unusable_file(path, is_made.error().message);
+}
+
 }  // namespace
+
+Result<void> Store::check(const Options& options) {
+  const std::string& path = options.path;
+  if (path.empty()) return {};
+  struct stat folder {};
+  const bool has_folder = ::stat(path.substr(0, path.rfind('/')).c_str(), &folder) == 0;
+  // Only the owner of the folder can look into it, so this process is not the service.
+  if (has_folder ? folder.st_uid != ::geteuid() && folder.st_uid != 0 : errno == EACCES) return {};
+  struct stat file {};
+  const bool has_file = ::lstat(path.c_str(), &file) == 0;
+  if (!has_file && options.may_be_in_memory) return {};
+  if (has_folder) {
+    if (auto why = why_untrusted(folder)) return unusable_file(path, format("its folder {}", *why));
+  }
+  if (!has_file) return check_new_file(path);
+  if (!S_ISREG(file.st_mode)) return unusable_file(path, "expected a regular file, found another kind of file");
+  if (auto why = why_untrusted(file)) return unusable_file(path, format("it {}", *why));
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
+    return unusable_file(path, format("cannot open it for writing: {}", errno_text()));
+  return check_database(path);
+}
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options) {
   std::unique_ptr<Store> store(new Store(options.path));

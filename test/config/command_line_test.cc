@@ -36,6 +36,19 @@ TEST_CASE("--init has a default file, and accepts a user and a password") {
   check_mistake({"--user", "alice"}, {"--init"});
 }
 
+TEST_CASE("--engine is embedded or salt, beside every action") {
+  CHECK_FALSE(parse({})->engine);
+  CHECK(parse({"--engine", "salt"})->engine == Engine::salt);
+  CHECK(parse({"--check-config", "--engine", "embedded"})->engine == Engine::embedded);
+  check_mistake({"--engine", "Salt"}, {"--engine", "\"Salt\"", "embedded or salt"});
+}
+
+TEST_CASE("--undo and --reload need no configuration") {
+  CHECK(parse({"--undo"})->action == Action::undo);
+  CHECK(parse({"--reload"})->action == Action::reload);
+  CHECK(parse({"--reload"})->config.empty());
+}
+
 TEST_CASE("--config replaces SALT_MASTER_CONFIG, and that replaces /etc/salt/master") {
   REQUIRE(::unsetenv("SALT_MASTER_CONFIG") == 0);
   CHECK(parse({})->config == "/etc/salt/master");

@@ -86,6 +86,21 @@ TEST_CASE("the old log stays in use if the new one cannot be opened") {
   CHECK(folder.read("log").find("still here") != std::string::npos);
 }
 
+TEST_CASE("a check finds a log that cannot be opened, and makes no file") {
+  const rest_fcgi::test::TempDir dir;
+  dir.write("old", "");
+  CHECK(log::check({.file = dir / "new", .audit_file = dir / "old"}));
+  CHECK_FALSE(std::filesystem::exists(dir / "new"));
+  const auto folder = log::check({.file = dir / "no/log"});
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().kind == ErrorKind::configuration);
+  CHECK(folder.error().message.starts_with("rest_fcgi: log_file: "));
+  CHECK(folder.error().message.find(dir / "no") != std::string::npos);
+  CHECK_FALSE(log::check({.audit_file = dir.path()}));
+  CHECK_FALSE(log::check({.access_file = dir / "no/log"}));
+  CHECK_FALSE(log::check({.error_file = dir / "old/log"}));
+}
+
 TEST_CASE("opening again after a rotation uses the new file, on the same descriptor") {
   const LogFolder folder;
   const log::Options options{.level = log::Level::error, .file = folder / "log"};

@@ -71,7 +71,7 @@ int serve(const Options& options, const http::Application& application) {
   auto gateway = Gateway::open(options);
   if (!gateway) return 78;
   return (*gateway)->serve({application, std::vector<http::Application>(options.http.size(), application)},
-                           no_reload)
+                           {.read = no_reload})
              ? 0
              : 70;
 }

@@ -117,12 +117,12 @@ class RunningGateway {
     };
     thread_ = std::thread([this, gateway = *std::move(gateway), first = for_all_ports(application),
                            for_all_ports, reload = std::move(reload)]() mutable {
-      ended_ = *gateway->serve(std::move(first), [&]() -> Result<Applications> {
-        if (!reload) return no_reload();
-        auto next = reload();
-        if (!next) return std::move(next).error();
-        return for_all_ports(*next);
-      });
+      ended_ = *gateway->serve(std::move(first), {.read = [&]() -> Result<Applications> {
+                                 if (!reload) return no_reload();
+                                 auto next = reload();
+                                 if (!next) return std::move(next).error();
+                                 return for_all_ports(*next);
+                               }});
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);

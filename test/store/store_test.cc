@@ -31,6 +31,7 @@ struct InFile {
     return *std::move(store);
   }
   [[nodiscard]] std::string refusal() const {
+    CHECK_FALSE(Store::check({.path = path}));
     const auto store = Store::open({.path = path});
     REQUIRE_FALSE(store.ok());
     CHECK(store.error().kind == ErrorKind::configuration);
@@ -170,6 +171,27 @@ TEST_CASE("a database of another application or version is refused and not chang
     CHECK(file.refusal().find("not a database") != std::string::npos);
   }
   CHECK(file.refusal() == file.refusal());
+}
+
+TEST_CASE("a check finds nothing wrong with a missing, a new and a used database, and changes nothing") {
+  const InFile file;
+  CHECK(Store::check({.path = file.path}));
+  CHECK_FALSE(std::filesystem::exists(file.dir / "state"));
+  const auto store = file.open();
+  CHECK(Store::check({.path = file.path}));
+  REQUIRE(store->execute(kAdd, "a", 1));
+  CHECK(Store::check({.path = file.path}));
+  CHECK(Store::check({}));
+}
+
+TEST_CASE("a check refuses a database below a folder that cannot be created") {
+  const test::TempDir dir;
+  const std::string path = dir / "a/b/c/state.db";
+  const auto checked = Store::check({.path = path});
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().kind == ErrorKind::configuration);
+  CHECK(checked.error().message.find(path) != std::string::npos);
+  CHECK(Store::check({.path = path, .may_be_in_memory = true}));
 }
 
 TEST_CASE("a file or folder that other users may change is refused") {

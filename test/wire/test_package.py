@@ -78,7 +78,7 @@ def test_the_package_has_the_files_of_make_install(package, directory):
 def test_bash_completes_the_options(package, directory):
     subprocess.run(["dpkg-deb", "-x", package, directory], check=True)
     script = f". {directory}/usr/share/bash-completion/completions/rest_fcgi; _rest_fcgi rest_fcgi --ch rest_fcgi; echo ${{COMPREPLY[@]}}"
-    assert output("bash", "-c", script).split() == ["--check-config", "--check-salt"]
+    assert output("bash", "-c", script).split() == ["--check-config"]
 
 
 @contextlib.contextmanager
@@ -160,6 +160,57 @@ def asking(host):
 def host(package):
     with booted(package) as host:
         yield host
+
+
+def test_init_changes_nothing_if_the_port_is_taken_or_the_start_fails_and_can_run_again(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    files = [host.outside(f"/etc/rest_fcgi/{name}") for name in ("master", "users")]
+    units = ["rest_fcgi.service", "rest_fcgi.socket"]
+
+    def is_unchanged():
+        return not any(file.exists() for file in files) and [is_enabled(host, unit) or state(host, unit) == "active" for unit in units] == [False, False]
+
+    host.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
+    wait_until(lambda: status_of(host) == "200", "the other process has the port")
+    text = init(host, check=False)
+    assert "port 8000" in text and "python3" in text and "other.service" in text and is_unchanged()
+    host.run("systemctl", "stop", "other")
+
+    drop_in = host.outside("/run/systemd/system/rest_fcgi.service.d/broken.conf")
+    drop_in.parent.mkdir(parents=True)
+    drop_in.write_text("[Service]\nExecStartPre=/bin/false\nRestart=no\n")
+    host.run("systemctl", "daemon-reload")
+    text = init(host, check=False)
+    assert "ExecStartPre=/bin/false" in text and "did not start" in text and is_unchanged()
+    drop_in.unlink()
+    host.run("systemctl", "daemon-reload")
+
+    for _ in range(2):
+        assert URL in init(host)
+        assert status_of(host) == "200" and is_enabled(host, "rest_fcgi.service")
+        assert "config:   /etc/rest_fcgi/master\n" in host.run("rest_fcgi", "--check-config")
+        host.run("rest_fcgi", "--undo")
+        assert is_unchanged() and status_of(host).startswith("000")
+
+
+def test_reload_succeeds_only_when_the_new_configuration_is_in_use(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    config = host.outside("/etc/rest_fcgi/master")
+    good = config.read_text()
+    ask = ["curl", "-sS", f"{URL}/run", "-d", "client=local", "-d", "tgt=*", "-d", "fun=test.ping", "-d", "eauth=file", "-d", "username=alice"]
+    ask += ["-d", "password=correct horse"]
+    named = good.replace("  embedded:\n", "  embedded:\n    minions: [{}]\n")
+    for minion in ("one", "two", "three"):
+        config.write_text(named.format(minion))
+        host.run("systemctl", "reload", "rest_fcgi")
+        assert json.loads(host.run(*ask)) == {"return": [{minion: True}]}
+    say_into_a_file(host, "rest_fcgi.service")
+    for wrong in ("  log_file: /var/log/nosuch/log\n", "  socket_owner: nosuch\n  listen: unix:/run/rest_fcgi/x\n", "  engine: salt\n"):
+        config.write_text(good.replace("rest_fcgi:\n", "rest_fcgi:\n" + wrong).replace("  listen: fd:0", "  #", "listen" in wrong))
+        assert status_after(host, "systemctl", "reload", "rest_fcgi") == "1"
+        assert "the old configuration stays in use" in said(host)
+        assert json.loads(host.run(*ask)) == {"return": [{"three": True}]}
 
 
 def test_without_a_configuration_nothing_runs_and_the_service_says_what_to_do(host):
@@ -457,11 +508,102 @@ def test_a_request_beyond_the_shutdown_timeout_gets_503_with_the_jid(replaced):
             assert status == 503 and re.search(r"\b20\d{18}\b", body), (status, body)
 
 
-def test_without_the_line_the_service_names_it(salt_api):
-    salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
-    assert (state(salt_api, "rest_fcgi-salt"), exit_status(salt_api, "rest_fcgi-salt")) == ("failed", "78")
-    assert LINE.strip() in said(salt_api)
-    assert state(salt_api, "salt-api") == "active"
+def status_after(host, *argv):
+    return host.run("sh", "-c", '"$@"; echo "exit status $?"', "-", *argv).rsplit(None, 1)[1]
+
+
+def is_enabled(host, unit):
+    return host.run("systemctl", "is-enabled", unit, check=False).strip() == "enabled"
+
+
+TAB = "rest_fcgi:\n\tengine: salt\n"
+MISTAKES = {
+    "no line": (None, LINE.strip()),
+    "a typo": (LINE.replace("_fcgi", "-fcgi"), "did you mean rest_fcgi?"),
+    "a tab": (TAB, "rest_fcgi.conf:2"),
+    "another engine": (LINE.replace("salt", "Salt"), '"Salt"'),
+    "another user": (LINE + "user: root\n", "User=root"),
+    "an unreadable file": (LINE, "master.d/rest_fcgi.conf: cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_wrong_line_fails_the_start_names_the_reason_and_stops_nothing(salt_api, what):
+    text, reason = MISTAKES[what]
+    line = salt_api.outside("/etc/salt/master.d/rest_fcgi.conf")
+    if text:
+        line.write_text(text)
+        line.chmod(0o600 if "unreadable" in what else 0o644)
+    assert status_after(salt_api, "systemctl", "restart", "rest_fcgi-salt") == "1"
+    assert state(salt_api, "rest_fcgi-salt") == "failed" and reason in said(salt_api)
+    assert state(salt_api, "salt-api") == "active" and status_of(salt_api) == "200"
+
+
+def test_init_takes_the_place_of_salt_api_and_undo_goes_back(salt_api):
+    host = salt_api
+    line = host.outside("/etc/salt/master.d/rest_fcgi.conf")
+    host.run("systemctl", "enable", "salt-api")
+    refused = host.run("rest_fcgi", "--init", check=False)
+    assert "--engine salt" in refused and not line.exists()
+    text = host.run("rest_fcgi", "--init", "--engine", "salt")
+    assert "rest_cherrypy" in text and "--undo" in text
+    assert LINE in line.read_text() and status_of(host) == "200"
+    assert (state(host, "rest_fcgi-salt"), is_enabled(host, "rest_fcgi-salt")) == ("active", True)
+    assert (state(host, "salt-api"), is_enabled(host, "salt-api")) == ("inactive", False)
+    assert str(line).rpartition("root")[2] in host.run("rest_fcgi", "--init", "--engine", "salt", check=False)
+    assert "config:   /etc/salt/master\n" in host.run("rest_fcgi", "--check-config")
+
+    assert "salt-api" in host.run("rest_fcgi", "--undo")
+    assert not line.exists()
+    assert (state(host, "rest_fcgi-salt"), is_enabled(host, "rest_fcgi-salt")) == ("inactive", False)
+    assert (state(host, "salt-api"), is_enabled(host, "salt-api")) == ("active", True)
+    wait_until(lambda: status_of(host) == "200", "salt-api answers again")
+    assert status_after(host, "rest_fcgi", "--undo") == "78"
+
+
+@pytest.mark.parametrize("broken", ["the check", "the start", "the user"])
+def test_an_init_that_fails_leaves_salt_api_as_it_was_and_can_run_again(salt_api, broken):
+    host = salt_api
+    line, other, drop_in = map(
+        host.outside, ("/etc/salt/master.d/rest_fcgi.conf", "/etc/salt/master.d/other.conf", "/run/systemd/system/rest_fcgi-salt.service.d/broken.conf")
+    )
+    if broken == "the check":
+        other.write_text("rest_cherrypy: {log_access_file: /nosuch/log}\n")
+    if broken == "the start":
+        drop_in.write_text("[Service]\nExecStartPre=/bin/sh -c 'echo broken here >&2; exit 1'\nRestart=no\n")
+    if broken == "the user":
+        drop_in.write_text("[Service]\nUser=nobody\n")
+    host.run("systemctl", "daemon-reload")
+    process = host.run("systemctl", "show", "-P", "MainPID", "salt-api")
+    try:
+        text = host.run("sh", "-c", "rest_fcgi --init --engine salt; echo exit status $?", check=False)
+        assert "exit status 0" not in text
+        assert {"the check": "/nosuch/log", "the start": "rest_fcgi-salt.service", "the user": "User=salt"}[broken] in text
+        assert not line.exists()
+        assert state(host, "salt-api") == "active" and state(host, "rest_fcgi-salt") != "active"
+        if broken != "the start":
+            assert host.run("systemctl", "show", "-P", "MainPID", "salt-api") == process
+        wait_until(lambda: status_of(host) == "200", "salt-api answers")
+    finally:
+        other.unlink(missing_ok=True)
+        drop_in.unlink(missing_ok=True)
+        host.run("systemctl", "daemon-reload")
+    host.run("rest_fcgi", "--init", "--engine", "salt")
+    assert state(host, "rest_fcgi-salt") == "active"
+    host.run("rest_fcgi", "--undo")
+
+
+def test_init_and_the_start_name_another_process_on_the_port(salt_api):
+    host = salt_api
+    host.run("systemctl", "stop", "salt-api")
+    host.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
+    try:
+        wait_until(lambda: status_of(host) == "200", "the other process has the port")
+        text = host.run("rest_fcgi", "--init", "--engine", "salt", check=False)
+        assert "other.service" in text and "systemctl disable --now other" in text
+        assert not host.outside("/etc/salt/master.d/rest_fcgi.conf").exists()
+    finally:
+        host.run("systemctl", "stop", "other")
 
 
 def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):

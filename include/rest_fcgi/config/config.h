@@ -26,13 +26,17 @@
 
 namespace rest_fcgi::config {
 
+/// The engine `embedded` has minions in this process. The engine `salt` uses a real Salt master.
+enum class Engine { embedded, salt };
+
 struct CommandLine {
   enum class Action {
     serve,
     check_config,
     check_health,
-    check_salt,
+    reload,
     init,
+    undo,
     make_token,
     revoke,
     explain,
@@ -41,8 +45,10 @@ struct CommandLine {
     show_help
   };
   Action action = Action::serve;
-  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG, or else /etc/salt/master.
+  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG, or else
+  /// `installed_config`.
   std::string config;
+  std::optional<Engine> engine;         ///< With `--engine`, `load` refuses another engine.
   std::optional<std::string> listen;    ///< `--listen` replaces the configured address.
   std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
   /// `eauth` is the back end of make_token and revoke. If empty, revoke uses all back ends.
@@ -60,11 +66,12 @@ struct CommandLine {
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
 [[nodiscard]] Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
+/// Returns the master file of the service that is installed and enabled below the folder `root`, or else the
+/// master file that exists. Errors: configuration, if there are two of them.
+[[nodiscard]] Result<std::string> installed_config(const std::string& root = "");
+
 /// Returns the text of `--help`.
 [[nodiscard]] std::string help_text();
-
-/// The engine `embedded` has minions in this process. The engine `salt` uses a real Salt master.
-enum class Engine { embedded, salt };
 
 /// The netapi modules that answer requests, with their paths and ports.
 struct FrontEnds {
@@ -122,7 +129,8 @@ struct Settings {
 };
 
 /// Reads the master file with its includes. Ignores unknown keys at the top level, but not below
-/// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
+/// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`, also if
+/// `--engine` expects another engine or the Salt master has another user.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
 /// Returns `error`. If the error's message begins with a configuration key, puts the key's `FILE:LINE` in
@@ -137,16 +145,20 @@ void make_cachedir(const Settings& settings);
 /// `FILE:LINE: KEY: TEXT`.
 void leave_to_master(std::string_view mistake, Settings& settings);
 
-/// Checks that this process can serve the Salt master of this host. Errors: configuration with advice, if
-/// `engine: salt` is missing or the master runs as another user.
-[[nodiscard]] Result<void> check_salt(const Settings& settings, const CommandLine& command_line);
-
 using PasswordToHash = std::function<Result<std::string>(const Secret& password)>;
 
-/// Writes a first configuration to `command_line.config`, with a password file. Starts the services under
-/// systemd. Asks for missing values on the terminal. Returns a text for the user. Errors: configuration, if a
-/// file exists; internal; the errors of `hash`.
+/// The configuration that `init` writes for a service with the embedded engine.
+inline constexpr const char* kInitFile = "/etc/rest_fcgi/master";
+
+/// Sets up the service. On a host with a Salt master, offers to take the place of salt-api. Otherwise writes
+/// a first configuration to `command_line.config`, with a password file, and starts the services under
+/// systemd. Asks for missing values on the terminal. After a failure everything is as before. Returns a text
+/// for the user. Errors: configuration, if a file exists or a port is in use; internal; the errors of `hash`.
 [[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
+
+/// Takes back what `init` has done. Returns a text for the user. Errors: configuration, if `init` has done
+/// nothing; internal.
+[[nodiscard]] Result<std::string> undo();
 
 /// The two files that `init` writes, and the user that may log in with them.
 struct FirstSetup {

@@ -31,6 +31,9 @@ struct Options {
 /// opened. After a failure the old files stay in use.
 Result<void> open(const Options& options);
 
+/// Checks that `open` can open the log files. Creates no file. Errors: the errors of `open`.
+Result<void> check(const Options& options);
+
 [[nodiscard]] bool enabled(Level level) noexcept;
 
 [[gnu::cold]] void debug(std::string_view message);

@@ -55,6 +55,15 @@ class StatusLine {
   Thread thread_;
 };
 
+/// Tells the process that waits in `request_reload` how the reload ended. Does nothing without such a
+/// process.
+void report_reload(const Result<void>& ended);
+
+/// Makes the service with the process id $MAINPID reload its configuration, and waits for the end of the
+/// reload. The two processes share the folder $STATE_DIRECTORY. Errors: configuration, with the service's
+/// reason; unavailable, if the service does not answer.
+[[nodiscard]] Result<void> request_reload();
+
 /// Tells systemd's watchdog (`WatchdogSec=`) from the store's thread that this process works. If this thread
 /// hangs, systemd restarts the service.
 class Watchdog {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
@@ -26,8 +27,13 @@ struct Applications {
   std::vector<http::Application> http;
 };
 
-/// Reads the configuration again and makes new applications. After an error the old applications are kept.
-using Reload = std::function<Result<Applications>()>;
+/// What the gateway does on SIGHUP.
+struct Reload {
+  /// Reads the configuration again and makes new applications. After an error the old applications are kept.
+  std::function<Result<Applications>()> read;
+  /// If set, `ended` gets the result, after the gateway uses the new applications and certificates.
+  std::function<void(const Result<void>&)> ended{};
+};
 
 /// How `serve` ends.
 enum class Ending {
@@ -58,8 +64,12 @@ struct Statistics {
   std::uint64_t slow_streams;
 };
 
-/// Reads and checks the certificates of all ports. Errors: configuration, with the file and the reason.
-Result<void> check_certificates(const Options& options);
+/// Checks what `Gateway::open` needs, and changes nothing: addresses, the folders of unix sockets, and
+/// certificates. Does not check whether other programs have the ports. Errors: the errors of `open`.
+Result<void> check_start(const Options& options);
+
+/// Returns a line for each port and unix socket of `options` that another program than rest_fcgi has.
+std::vector<std::string> taken_addresses(const Options& options);
 
 /// Owns the listening sockets and their threads. One thread makes, serves and destroys a Gateway.
 class Gateway {

@@ -56,6 +56,10 @@ class Connection {
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::string& path,
                                                                 const char* settings = "");
 
+  /// Opens an existing file for reading, without locks and without files beside it (SQLite's `immutable=1`).
+  /// The connection does not see commits that are only in the write-ahead log.
+  [[nodiscard]] static Result<std::unique_ptr<Connection>> open_unlocked(const std::string& path);
+
   [[nodiscard]] Result<void> run(const char* sql);
 
   /// Runs an SQL statement and calls `take` for each row of the result. `sql` must be a constant, because its

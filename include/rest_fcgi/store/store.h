@@ -29,6 +29,11 @@ class Store {
   /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
   /// to another application or version. After such an error, the file is unchanged.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
+
+  /// Checks that `open` can use the database, and changes nothing. If the database belongs to another user,
+  /// this process cannot know whether that user can open it, and the check succeeds. Errors: the errors of
+  /// `open`.
+  [[nodiscard]] static Result<void> check(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

@@ -12,7 +12,6 @@
 
 #include "gateway/tls.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -86,17 +85,21 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
   asio::co_spawn(context, serve(std::move(connection)), asio::detached);
 }
 
-void HttpServer::reread_certificates() {
+Result<HttpServer::Ports> HttpServer::with_new_certificates() const {
   const std::lock_guard lock(mutex_);
-  for (auto& port : ports_) {
+  Ports ports;
+  for (const auto& port : ports_) {
     auto tls = make_tls_context(port->options);
-    if (tls) {
-      port = std::make_shared<const HttpPort>(port->options, port->index, *std::move(tls), port->proxies);
-    } else {
-      log::error(format("the reload of a certificate failed; the old certificate stays in use: {}",
-                        tls.error().message));
-    }
+    if (!tls) return std::move(tls).error();
+    ports.push_back(
+        std::make_shared<const HttpPort>(port->options, port->index, *std::move(tls), port->proxies));
   }
+  return ports;
+}
+
+void HttpServer::use(Ports ports) {
+  const std::lock_guard lock(mutex_);
+  ports_.swap(ports);
 }
 
 void HttpServer::keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) {

@@ -152,7 +152,10 @@ Result<void> EventBus::handle_events(FrameReader& reader) {
 void EventBus::tell_refused(const Error& why) {
   if (not_joined_ == why.kind) return;
   not_joined_ = why.kind;
-  log::warning(format("cannot connect to the Salt master's event bus: {}", why.message));
+  log::warning(format(
+      "cannot connect to the Salt master's event bus: {}; requests that wait for minions get 503. If the "
+      "master does not run: systemctl start salt-master",
+      why.message));
 }
 
 void EventBus::tell_joined() {
