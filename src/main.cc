@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include <algorithm>
@@ -14,20 +16,24 @@
 #include <vector>
 
 #include "rest_fcgi/auth/crypt_hash.h"
+#include "rest_fcgi/auth/password_file.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/kept_ports.h"
 #include "rest_fcgi/engine/monitor.h"
 #include "rest_fcgi/engine/service.h"
+#include "rest_fcgi/engine/service_user.h"
 #include "rest_fcgi/engine/supervisor.h"
 #include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
@@ -38,6 +44,7 @@
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
+#include "rest_fcgi/store/backup.h"
 #include "rest_fcgi/watch/watch.h"
 
 // The program rest_fcgi creates the components and connects them.
@@ -71,6 +78,18 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
   for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
     config::leave_to_master(mistake, *settings);
   }
+  return settings;
+}
+
+/// Reads the settings for a command of the operator. As root, this process then works as the service does.
+/// Without `becomes_user`, it stays root.
+Result<config::Settings> settings_of_service(const config::CommandLine& command_line,
+                                             bool becomes_user = true) {
+  if (auto works = engine::work_as_service(command_line.config, becomes_user); !works)
+    return std::move(works).error();
+  auto settings = read_settings(command_line);
+  if (!settings || !becomes_user) return settings;
+  if (auto works = engine::work_as_owner(settings->store.path); !works) return std::move(works).error();
   return settings;
 }
 
@@ -232,6 +251,53 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
 int revoke(const config::Settings& settings, const config::CommandLine& command_line) {
   const auto done = engine::revoke(settings, command_line.eauth, command_line.username);
   return done ? print(*done + "\n") : fail(done.error(), settings);
+}
+
+/// Stays root, because only root may change the file of users.
+int write_user(const config::CommandLine& command_line) {
+  const bool is_new = command_line.action == config::CommandLine::Action::add_user;
+  const auto settings = settings_of_service(command_line, false);
+  if (!settings) return fail(settings.error());
+  if (settings->engine == config::Engine::salt) {
+    return fail({ErrorKind::configuration,
+                 "found engine: salt, expected the embedded engine: the Salt master checks the passwords"});
+  }
+  struct stat master {};
+  if (::stat(command_line.config.c_str(), &master) != 0)
+    return fail({ErrorKind::configuration, errno_text()});
+  const auto path = auth::write_user(
+      settings->auth, {.is_new = is_new, .user = command_line.username, .group = master.st_gid},
+      [&] { return config::read_new_password(command_line); });
+  if (!path) return fail(path.error(), *settings);
+  const std::string& user = command_line.username;
+  if (!is_new) return print(format("{} has a new password in {}.\n", user, *path));
+  return print(
+      format("{} is added to {}.\n{}", user, *path, config::describe_rules(*settings, command_line)));
+}
+
+/// Stays root, so that the copy can be in every folder. SQLite gives the files beside the database the owner
+/// of the database.
+int back_up(const config::CommandLine& command_line) {
+  const auto settings = settings_of_service(command_line, false);
+  if (!settings) return fail(settings.error());
+  const auto done = store::back_up(settings->store.path, command_line.copy);
+  if (!done) return fail(done.error(), *settings);
+  return print(format("{} is copied to {}.\n", settings->store.path, command_line.copy));
+}
+
+int restore(const config::CommandLine& command_line) {
+  // The user of the service may lack access to the copy, so the copy is opened first.
+  const UniqueFd copy(::open(command_line.copy.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copy) {
+    return fail(
+        {ErrorKind::configuration, format("{}: cannot be opened: {}", command_line.copy, errno_text())});
+  }
+  const auto settings = settings_of_service(command_line);
+  if (!settings) return fail(settings.error());
+  const auto done = store::restore(settings->store.path, copy.get());
+  if (!done) return fail(done.error(), *settings);
+  return print(
+      format("{} has the content of {}. The service can start.\n", settings->store.path, command_line.copy));
 }
 
 int explain(config::Settings settings, const config::CommandLine& command_line) {
@@ -436,7 +502,7 @@ int watch_events(const config::CommandLine& command_line) {
   const auto token = config::read_token(command_line);
   if (!token) return fail(token.error());
   if (options.url.empty()) {
-    const auto settings = read_settings(command_line);
+    const auto settings = settings_of_service(command_line);
     if (!settings) return fail(settings.error());
     auto url = config::local_events_url(*settings);
     if (!url) return fail(url.error());
@@ -468,8 +534,21 @@ int run(int argc, const char* const* argv) {
   gateway::harden_process();
   if (command_line->action == Action::serve) engine::supervise();
   keep_memory();
-  if (command_line->action == Action::watch) return watch_events(*command_line);
-  auto settings = read_settings(*command_line);
+  switch (command_line->action) {
+    case Action::watch:
+      return watch_events(*command_line);
+    case Action::add_user:
+    case Action::set_password:
+      return write_user(*command_line);
+    case Action::back_up:
+      return back_up(*command_line);
+    case Action::restore:
+      return restore(*command_line);
+    default:
+      break;
+  }
+  const bool is_service = command_line->action == Action::serve || command_line->action == Action::check_salt;
+  auto settings = is_service ? read_settings(*command_line) : settings_of_service(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::check_health) return check_health(*settings);

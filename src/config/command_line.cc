@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -56,14 +58,24 @@ po::options_description options() {
        "set up the service, and exit: in front of a Salt master, take the place of salt-api; otherwise ask "
        "for a "
        "user and a password, and write a first configuration to the file of --config (default: "
-       "/etc/rest_fcgi/master)")                                                                         //
-      ("undo", "take back what --init has done, and exit; salt-api runs again if it ran before")         //
-      ("user", text("NAME"), "with --init: the user who may log in")                                     //
-      ("password-stdin", "with --init: read the password from standard input instead of asking for it")  //
+       "/etc/rest_fcgi/master)")                                                                  //
+      ("undo", "take back what --init has done, and exit; salt-api runs again if it ran before")  //
+      ("user", text("NAME"), "with --init: the user who may log in")                              //
+      ("password-stdin",
+       "with --init, --add-user and --passwd: read the password from standard input instead of asking for "
+       "it")  //
+      ("add-user", text("NAME"),
+       "add a user to the password file of external_auth: file:, and exit; asks for the password")  //
+      ("passwd", text("NAME"),
+       "change the password of a user in this file, and exit; asks for the password")  //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
-       "revoke all tokens that a user has now, and exit; run it as rest_fcgi's user")  //
+       "revoke all tokens that a user has now, and exit")  //
+      ("backup", text("FILE"),
+       "copy the jobs, tokens and other state to the new file FILE while the service runs, and exit")  //
+      ("restore", text("FILE"),
+       "replace the state by the copy FILE that --backup made, and exit; the service must be stopped")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("[EAUTH:]USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
@@ -179,6 +191,19 @@ Result<void> read_init(const po::variables_map& values, CommandLine& command_lin
   return {};
 }
 
+Result<void> read_account(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  command_line.username = *text_of(values, option);
+  command_line.has_password_on_stdin = values.count("password-stdin") != 0;
+  if (command_line.username.empty()) return mistake(format("--{}: found \"\", expected a name", option));
+  return {};
+}
+
+Result<void> read_copy(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  command_line.copy = *text_of(values, option);
+  if (command_line.copy.empty()) return mistake(format("--{}: found \"\", expected a file", option));
+  return {};
+}
+
 Result<void> read_nothing(const po::variables_map& /*values*/, CommandLine& /*command_line*/) {
   return {};
 }
@@ -204,14 +229,23 @@ constexpr ActionOption kActions[] = {
      [](const auto& values, auto& line) {
        return read_user(*text_of(values, "revoke"), "revoke", true, line);
      }},
+    {"add-user", CommandLine::Action::add_user,
+     [](const auto& values, auto& line) { return read_account(values, "add-user", line); }},
+    {"passwd", CommandLine::Action::set_password,
+     [](const auto& values, auto& line) { return read_account(values, "passwd", line); }},
+    {"backup", CommandLine::Action::back_up,
+     [](const auto& values, auto& line) { return read_copy(values, "backup", line); }},
+    {"restore", CommandLine::Action::restore,
+     [](const auto& values, auto& line) { return read_copy(values, "restore", line); }},
     {"explain", CommandLine::Action::explain, read_question},
     {"watch", CommandLine::Action::watch, read_watch},
 };
 
-/// The first option of a pair needs the second option.
-constexpr std::pair<const char*, const char*> kNeeds[] = {
-    {"user", "init"},  {"password-stdin", "init"}, {"tag", "watch"},
-    {"json", "watch"}, {"url", "watch"},           {"token-file", "watch"},
+/// An option, and the options of which it needs one.
+constexpr std::pair<const char*, std::array<const char*, 3>> kNeeds[] = {
+    {"user", {"init"}}, {"password-stdin", {"init", "add-user", "passwd"}},
+    {"tag", {"watch"}}, {"json", {"watch"}},
+    {"url", {"watch"}}, {"token-file", {"watch"}},
 };
 
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
@@ -220,9 +254,12 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     return {};
   }
   for (const auto& [option, needed] : kNeeds) {
-    if (values.count(option) == 0 || values.count(needed) != 0) continue;
+    const bool has_needed = std::any_of(needed.begin(), needed.end(), [&values](const char* one) {
+      return one != nullptr && values.count(one) != 0;
+    });
+    if (values.count(option) == 0 || has_needed) continue;
     return mistake(
-        format("found --{0} without --{1}, expected both: add --{1} or remove --{0}", option, needed));
+        format("found --{0} without --{1}, expected both: add --{1} or remove --{0}", option, needed[0]));
   }
   const ActionOption* chosen = nullptr;
   for (const ActionOption& option : kActions) {
@@ -377,6 +414,21 @@ Result<Secret> read_password() {
     return Error{ErrorKind::configuration, "standard input: found no line, expected a password"};
   }
   return Secret({line.data(), line.size()});
+}
+
+Result<Secret> read_new_password(const CommandLine& command_line) {
+  if (command_line.has_password_on_stdin) return read_password();
+  if (::isatty(STDIN_FILENO) == 0) {
+    return Error{ErrorKind::configuration,
+                 "standard input: found no terminal, expected one, or the option --password-stdin"};
+  }
+  auto password = read_password();
+  if (!password) return password;
+  std::cerr << "Once more. ";
+  const auto again = read_password();
+  if (!again) return again.error();
+  if (again->reveal().text == password->reveal().text) return password;
+  return Error{ErrorKind::configuration, "the two passwords differ: start again"};
 }
 
 Result<Secret> read_token(const CommandLine& command_line) {

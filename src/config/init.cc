@@ -42,7 +42,7 @@ constexpr std::string_view kTemplate =
     R"({mark} /usr/share/doc/rest-fcgi/configuration.md explains every key.
 netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async, wheel, wheel_async]
 
-# The users and their permissions: logins.md. To add a user: htpasswd -B {users} NAME
+# The users and their permissions: logins.md. To add a user: rest_fcgi --add-user NAME
 external_auth:
   file:
     ^filename: {users}
@@ -85,16 +85,6 @@ std::string users_file(const std::string& config) {
   return std::filesystem::path(config).parent_path() / "users";
 }
 
-Result<Secret> asked_password(bool asks) {
-  auto password = read_password();
-  if (!password || !asks) return password;
-  std::cerr << "Once more. ";
-  auto again = read_password();
-  if (!again) return again;
-  if (again->reveal().text != password->reveal().text) return init_error("the two passwords differ");
-  return password;
-}
-
 /// Checks what the setup needs. Changes nothing.
 Result<void> check_host(const FirstSetup& setup) {
   for (const std::string& path : {setup.config, setup.users}) {
@@ -120,7 +110,7 @@ Result<void> ask_for_user(const CommandLine& command_line, const PasswordToHash&
     std::cerr << "User: ";
     std::getline(std::cin, setup.user);
   }
-  const auto password = asked_password(asks);
+  const auto password = read_new_password(command_line);
   if (!password) return password.error();
   auto hashed = hash(*password);
   if (!hashed) return std::move(hashed).error();

@@ -307,6 +307,25 @@ std::string idle_rule_line(std::string_view place, std::string_view text, std::s
                 near.empty() ? "" : format("; did you mean '{}'?", near.front()));
 }
 
+std::string describe_rules(const Settings& settings, const CommandLine& command_line) {
+  const std::string& user = command_line.username;
+  const auto& eauths = settings.auth.external_auth;
+  const auto file =
+      std::find_if(eauths.begin(), eauths.end(), [](const auto& eauth) { return eauth.name == "file"; });
+  for (const std::string& name : {user, std::string("*")}) {
+    const auto has_name = [&name](const auth::Principal& principal) { return principal.name == name; };
+    if (file == eauths.end() || std::none_of(file->principals.begin(), file->principals.end(), has_name))
+      continue;
+    return format("The rules of '{}' in external_auth apply to {}.\n", name, user);
+  }
+  const auto place = settings.places.find("external_auth: file");
+  return format(
+      "{0} may run nothing yet. Write a rule such as\n\n    {0}: ['test.*']\n\nbelow `file:` ({1}), and run: "
+      "systemctl reload "
+      "rest_fcgi\n",
+      user, place == settings.places.end() ? command_line.config : place->second);
+}
+
 std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {
   std::vector<std::string> keys;
   const auto add_missing = [&keys](const auto& from, const auto& in) {

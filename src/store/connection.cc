@@ -129,6 +129,16 @@ Result<void> Connection::run(const char* sql) {
   return {};
 }
 
+Result<void> Connection::copy_to(Connection& target) {
+  constexpr int kAllPages = -1;
+  sqlite3_backup* const backup = sqlite3_backup_init(target.handle_.get(), "main", handle_.get(), "main");
+  if (backup == nullptr) return target.error();
+  const int stepped = sqlite3_backup_step(backup, kAllPages);
+  const int ended = sqlite3_backup_finish(backup);
+  if (stepped == SQLITE_DONE && ended == SQLITE_OK) return {};
+  return Error{ErrorKind::unavailable, sqlite3_errstr(ended != SQLITE_OK ? ended : stepped)};
+}
+
 void Connection::roll_back() {
   // After some failures, SQLite has already rolled back the transaction. A second ROLLBACK would fail.
   if (sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));

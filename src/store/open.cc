@@ -14,6 +14,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/store/store.h"
+#include "store/schema.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -69,39 +70,6 @@ constexpr const char* kWriterSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
 constexpr const char* kSyncerSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 32768";
-
-Error unusable(std::string message) {
-  return {ErrorKind::configuration, std::move(message)};
-}
-
-/// Errors: configuration, if the database belongs to another application or version.
-Result<bool> has_tables(Connection& connection) {
-  std::int64_t tables = 0;
-  std::int64_t application = 0;
-  std::int64_t version = 0;
-  constexpr const char* kLook =
-      "SELECT (SELECT count(*) FROM sqlite_schema), application_id, user_version"
-      " FROM pragma_application_id, pragma_user_version";
-  const Result<void> looked = connection.each(kLook, [&](const Row& row) {
-    tables = row.number(0);
-    application = row.number(1);
-    version = row.number(2);
-    return false;
-  });
-  if (!looked) return unusable(looked.error().message);
-  if (tables == 0 && application == 0) return false;
-  if (application != kApplicationId) {
-    return unusable(
-        format("found a database of another application (application_id {}), expected one of this "
-               "program, or no file",
-               application));
-  }
-  if (version == kVersion) return true;
-  return unusable(
-      format("found a database of another release (user_version {}), expected user_version {}; "
-             "move the file away, or use the release that made it",
-             version, kVersion));
-}
 
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
@@ -189,11 +157,44 @@ Result<void> Store::check(const Options& options) {
     if (auto why = why_untrusted(folder)) return unusable_file(path, format("its folder {}", *why));
   }
   if (!has_file) return check_new_file(path);
-  if (!S_ISREG(file.st_mode)) return unusable_file(path, "expected a regular file, found another kind of file");
+  if (!S_ISREG(file.st_mode))
+    return unusable_file(path, "expected a regular file, found another kind of file");
   if (auto why = why_untrusted(file)) return unusable_file(path, format("it {}", *why));
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
     return unusable_file(path, format("cannot open it for writing: {}", errno_text()));
   return check_database(path);
+}
+
+Error unusable(std::string message) {
+  return {ErrorKind::configuration, std::move(message)};
+}
+
+Result<bool> has_tables(Connection& connection) {
+  std::int64_t tables = 0;
+  std::int64_t application = 0;
+  std::int64_t version = 0;
+  constexpr const char* kLook =
+      "SELECT (SELECT count(*) FROM sqlite_schema), application_id, user_version"
+      " FROM pragma_application_id, pragma_user_version";
+  const Result<void> looked = connection.each(kLook, [&](const Row& row) {
+    tables = row.number(0);
+    application = row.number(1);
+    version = row.number(2);
+    return false;
+  });
+  if (!looked) return unusable(looked.error().message);
+  if (tables == 0 && application == 0) return false;
+  if (application != kApplicationId) {
+    return unusable(
+        format("found a database of another application (application_id {}), expected one of this "
+               "program, or no file",
+               application));
+  }
+  if (version == kVersion) return true;
+  return unusable(
+      format("found a database of another release (user_version {}), expected user_version {}; "
+             "move the file away, or use the release that made it",
+             version, kVersion));
 }
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options) {

@@ -39,6 +39,10 @@ struct CommandLine {
     undo,
     make_token,
     revoke,
+    add_user,
+    set_password,
+    back_up,
+    restore,
     explain,
     watch,
     show_version,
@@ -53,13 +57,15 @@ struct CommandLine {
   std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
   /// `eauth` is the back end of make_token and revoke. If empty, revoke uses all back ends.
   std::string eauth;
-  /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for a name.
+  /// `username` is the user for make_token, revoke, add_user, set_password, explain and init. If it is empty,
+  /// init asks for a name.
   std::string username;
   std::string fun;
   std::string tgt;
-  /// `has_password_on_stdin` makes `init` read the password from standard input.
+  /// `has_password_on_stdin` makes init, add_user and set_password read the password from standard input.
   bool has_password_on_stdin = false;
   watch::Options watch;    ///< If `watch.url` is empty, the URL comes from the configuration.
+  std::string copy;        ///< `copy` is the file that back_up writes and restore reads.
   std::string token_file;  ///< The file of the token for `--watch`. If empty, SALTAPI_TOKEN has the token.
 };
 
@@ -190,6 +196,15 @@ Result<void> write_first_setup(const FirstSetup& setup);
 /// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, if the
 /// line is missing or too long.
 [[nodiscard]] Result<Secret> read_password();
+
+/// Reads a new password: two times without echo from the terminal, or once from standard input with
+/// `--password-stdin`. Errors: configuration, if standard input is no terminal, or if the two passwords
+/// differ.
+[[nodiscard]] Result<Secret> read_new_password(const CommandLine& command_line);
+
+/// Returns a text for the operator who added a user to the file of the back end `file`: the rules that the
+/// user has, or how to write them.
+[[nodiscard]] std::string describe_rules(const Settings& settings, const CommandLine& command_line);
 
 /// Returns the token for `--watch`. It is the first line of `--token-file`, or the value of the variable
 /// SALTAPI_TOKEN. Errors: configuration, if there is no token.

@@ -62,6 +62,9 @@ class Connection {
 
   [[nodiscard]] Result<void> run(const char* sql);
 
+  /// Replaces the database of `target` by this database, as it is now. Other processes may write meanwhile.
+  [[nodiscard]] Result<void> copy_to(Connection& target);
+
   /// Runs an SQL statement and calls `take` for each row of the result. `sql` must be a constant, because its
   /// address identifies the prepared statement.
   template <class... Values>
