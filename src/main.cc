@@ -41,6 +41,7 @@
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/metrics/writer.h"
+#include "rest_fcgi/netapi/refusals.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
@@ -53,7 +54,8 @@ namespace rest_fcgi {
 namespace {
 
 int fail(const Error& error, int status) {
-  std::fputs(format("rest_fcgi: {}\n", error.message).c_str(), stderr);
+  const std::string text = format("rest_fcgi: {}\n", error.message);
+  std::fputs(log::for_standard_error(log::Level::error, text).c_str(), stderr);
   return status;
 }
 
@@ -122,8 +124,9 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   for (const netapi::Module module : settings.front_ends.served) {
     auto application = make_application(module, settings, client, streams);
     if (!application) return std::move(application).error();
-    made[module] = monitor == nullptr ? *std::move(application)
-                                      : monitor->counted(netapi::name_of(module), *std::move(application));
+    made[module] = http::with_request_id(
+        monitor == nullptr ? *std::move(application)
+                           : monitor->counted(netapi::name_of(module), *std::move(application)));
   }
   std::vector<netapi::Mount> mounts;
   for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
@@ -321,6 +324,13 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
+/// All modules count refused requests together, also after a reload.
+void share(const std::shared_ptr<netapi::Refusals>& refusals, config::Settings& settings) {
+  settings.netapi.refusals = refusals;
+  settings.rest_cherrypy.common.refusals = refusals;
+  settings.rest_tornado.common.refusals = refusals;
+}
+
 /// A reload cannot open or close ports, so `wanted` gets the ports that were opened at the start. Errors:
 /// configuration, if `wanted` does not enable the module (rest_cherrypy or rest_tornado) of an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
@@ -352,6 +362,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   if (auto good = check_start(*wanted, sockets); !good) return config::with_place(good.error(), *wanted);
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
+  share(at_start.netapi.refusals, *wanted);
   const auto client = make_client(*wanted, runtime);
   if (!client) return config::with_place(client.error(), *wanted);
   auto applications = make_applications(*wanted, *client, streams, monitor);
@@ -424,6 +435,10 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error(), settings);
   const engine::Runtime runtime = *std::move(made);
+  const auto refusals = std::make_shared<netapi::Refusals>();
+  share(refusals, settings);
+  const auto write_refusals = [refusals] { refusals->write_sums(system_clock()); };
+  const auto every_second = runtime.store->every_second(write_refusals);
   const auto client = make_client(settings, runtime);
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
@@ -447,6 +462,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   engine::notify_systemd("READY=1");
   std::optional<engine::StatusLine> status;
   if (engine::has_service_manager()) status.emplace(monitor->health());
+  log::notice(config::start_line(settings, command_line));
   const gateway::EndHooks at_end{
       [&](gateway::Ending ending) {
         if (status) status->end();
@@ -475,6 +491,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
              engine::report_reload(ended);
            }},
       at_end);
+  write_refusals();
   if (!served) return fail(served.error(), settings);
   if (served->running > 0) {
     // Detached worker threads still use the objects of this function, so the process exits without running

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -268,6 +270,22 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   for (const std::string& note : notes(settings)) line("note", note);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
+}
+
+std::string start_line(const Settings& settings, const CommandLine& command_line) {
+  std::vector<std::string> addresses;
+  if (!settings.gateway.listen.empty()) addresses.push_back(settings.gateway.listen);
+  for (const gateway::HttpOptions& port : settings.gateway.http) addresses.push_back(url_of(port));
+  std::set<std::string_view> users;
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    for (const auth::Principal& one : eauth.principals) {
+      if (one.name != "*" && !one.name.ends_with('%')) users.insert(one.name);
+    }
+  }
+  return format("rest_fcgi {} has started: configuration {}, engine {}, addresses {}, {} {} in external_auth",
+                kVersion, command_line.config, settings.engine == Engine::salt ? "salt" : "embedded",
+                addresses.empty() ? "of the service manager" : joined(addresses), users.size(),
+                users.size() == 1 ? "user" : "users");
 }
 
 /// Writes only the options that this function names. A new option therefore stays hidden until it is added

@@ -18,6 +18,7 @@
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/engine/kept_ports.h"
@@ -121,7 +122,8 @@ void supervise() {
   ::sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t worker = ::fork();
   if (worker < 0) {
-    std::fputs(format("rest_fcgi: fork: {}\n", errno_text()).c_str(), stderr);
+    const std::string text = format("rest_fcgi: fork: {}\n", errno_text());
+    std::fputs(log::for_standard_error(log::Level::error, text).c_str(), stderr);
     ::_exit(EX_OSERR);
   }
   if (worker > 0) {

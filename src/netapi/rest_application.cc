@@ -225,7 +225,8 @@ void log_access(const App& app, const Environ& environ, const Response& response
 
 Response answer(const App& app, const Environ& environ) {
   const BorrowedDocument document;
-  AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), app.options.common.audit_as_json);
+  const Options& common = app.options.common;
+  AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), common.audit_as_json, common.refusals.get());
   auto target = read_target(environ);
   const Target nothing;
   RequestContext context{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};

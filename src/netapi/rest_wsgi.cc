@@ -65,7 +65,7 @@ Response run_posted(const RestWsgi& app, const Environ& environ, std::string_vie
   const client::NetapiClient& client = *app.client;
   const SteadyTime deadline = client.deadline();
   const std::string_view remote = environ.get("REMOTE_ADDR");
-  AuditTrail trail(app.clock, remote, app.options.audit_as_json);
+  AuditTrail trail(app.clock, remote, app.options.audit_as_json, app.options.refusals.get());
   const BorrowedDocument document;
   const auto chunks = guarded([&] { return chunks_in(app, environ, *document); });
   if (!chunks) {

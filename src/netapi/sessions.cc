@@ -82,8 +82,8 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
-    context.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
-                              error.reason);
+    context.trail.write_refused_login(what, credentials.username, credentials.eauth,
+                                      row_for(error.kind).outcome, error.reason);
     return error;
   };
   Error unknown{ErrorKind::authentication, std::string(kUnknown)};
@@ -217,7 +217,7 @@ Response log_in(RequestContext& context) {
                hint_of_json_in_form(context.environ, context.body));
     if (dialect.strict_logins) return bad_request(context, std::move(sentence));
     const Credentials given = credentials_in(context, *object);
-    context.trail.write_other("login", given.username, given.eauth, "denied");
+    context.trail.write_refused_login("login", given.username, given.eauth, "denied");
     return fail(context, {ErrorKind::authentication, std::move(sentence)});
   }
   auto session = log_in_with(context, *object, "login");

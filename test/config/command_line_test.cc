@@ -97,6 +97,24 @@ TEST_CASE("--mk-token names a back end and a user, and --revoke a user of one ba
   }
 }
 
+TEST_CASE("--add-user and --passwd name a user, and --backup and --restore a file") {
+  const auto added = *parse({"--add-user", "bob", "--password-stdin"});
+  CHECK(added.action == Action::add_user);
+  CHECK(added.username == "bob");
+  CHECK(added.has_password_on_stdin);
+  const auto changed = *parse({"--passwd", "bob"});
+  CHECK(changed.action == Action::set_password);
+  CHECK_FALSE(changed.has_password_on_stdin);
+  CHECK(parse({"--backup", "/a"})->action == Action::back_up);
+  CHECK(parse({"--restore", "/a"})->action == Action::restore);
+  CHECK(parse({"--restore", "/a"})->copy == "/a");
+  for (const char* option : {"--add-user", "--passwd", "--backup", "--restore"}) {
+    check_mistake({option, ""}, {option, "found \"\""});
+    check_mistake({option}, {option});
+  }
+  check_mistake({"--password-stdin", "--check-config"}, {"--password-stdin"});
+}
+
 TEST_CASE("--watch takes the address and the token's file from options or variables") {
   REQUIRE(::unsetenv("SALTAPI_URL") == 0);
   const auto plain = *parse({"--watch"});

@@ -166,5 +166,36 @@ TEST_CASE("idle_rule_line suggests the most similar name") {
   CHECK(line("pkg.install") == beginning + "\"pkg.install\": no such function\n");
 }
 
+TEST_CASE("the line of the start has the engine, the addresses and the number of users") {
+  const ConfigDir dir(
+      "external_auth: {file: {^filename: /u, alice: ['.*'], bob: ['.*'], 'ops%': ['.*']}, pam: {alice: "
+      "['.*'], '*': ['.*']}}\n"
+      "rest_fcgi: {listen: 'unix:/run/a', netapi: [rest_cherrypy]}\n"
+      "rest_cherrypy: {host: 127.0.0.1, port: 8000, disable_ssl: true}\n");
+  const auto settings = load(dir.command_line());
+  REQUIRE_MESSAGE(settings, settings.error().message);
+  const std::string line = start_line(*settings, dir.command_line());
+  for (const std::string& fact : {dir / "master", std::string("engine embedded"), std::string("unix:/run/a"),
+                                  std::string("http://127.0.0.1:8000"), std::string("2 users")}) {
+    CAPTURE(fact);
+    CHECK(line.find(fact) != std::string::npos);
+  }
+}
+
+TEST_CASE("an added user has rules, or is told how to write them") {
+  const ConfigDir dir("external_auth: {file: {^filename: /u, alice: ['.*']}}\n");
+  const auto settings = load(dir.command_line());
+  CommandLine command_line = dir.command_line();
+  command_line.username = "alice";
+  CHECK(describe_rules(*settings, command_line).find("apply to alice") != std::string::npos);
+  command_line.username = "bob";
+  const std::string advice = describe_rules(*settings, command_line);
+  for (const std::string& fact :
+       {std::string("bob: ["), (dir / "master") + ":1", std::string("systemctl reload")}) {
+    CAPTURE(fact);
+    CHECK(advice.find(fact) != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace rest_fcgi::config

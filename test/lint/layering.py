@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "http": [],
     "metrics": ["http"],
     "store": [],
-    "auth": ["store", "etcd"],
+    "auth": ["store", "etcd", "http/addresses.h"],
     "helper": ["auth/pam_wire.h", "process/run_wire.h"],
     "etcd": [],
     "process": [],

@@ -185,6 +185,10 @@ Result<void> write_first_setup(const FirstSetup& setup);
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
+/// Returns the log line of the start: version, master file, engine, addresses, and the number of users in
+/// external_auth.
+[[nodiscard]] std::string start_line(const Settings& settings, const CommandLine& command_line);
+
 /// Returns the line of `--check-config` about a part of a rule in `external_auth` that matches nothing.
 /// `text` is this part. Proposes the most similar of `names`, if there is a similar name.
 [[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,

@@ -155,4 +155,10 @@ struct Response {
 /// exceptions.
 using Application = std::function<Response(const Environ&)>;
 
+/// Returns an application that passes requests to `application`. If a request has an id of its web server
+/// (the variable REQUEST_ID), the log lines of the request and the header X-Request-ID of the response have
+/// it. Ignores an id of more than 128 bytes, and an id with other characters than letters, digits and
+/// `-_.:@=+/`.
+[[nodiscard]] Application with_request_id(Application application);
+
 }  // namespace rest_fcgi::http

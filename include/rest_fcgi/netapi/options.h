@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "rest_fcgi/lowstate/options.h"
 
 namespace rest_fcgi::netapi {
+
+class Refusals;
 
 enum class Module { rest_wsgi, rest_cherrypy, rest_tornado };
 
@@ -31,6 +34,8 @@ struct Options {
   bool audit_as_json = false;  ///< With `audit_as_json`, audit lines are JSON objects, not `key=value` text.
   /// `max_request_body_size` is the largest body for rest_wsgi in bytes.
   std::size_t max_request_body_size = std::size_t{1} << 20;
+  /// Counts the refused requests of all modules. Without it, each refused request has an audit line.
+  std::shared_ptr<Refusals> refusals{};
 };
 
 /// The limits of the open event streams of all modules together.

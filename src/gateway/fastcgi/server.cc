@@ -135,6 +135,8 @@ UniqueFd FastCgiServer::refuse(UniqueFd connection) {
 }
 
 UniqueFd FastCgiServer::reply(FastCgiRequest& request, http::Environ& environ) {
+  if (environ.get("REQUEST_ID").empty())
+    environ.set("REQUEST_ID", std::string(environ.get("HTTP_X_REQUEST_ID")));
   environ.set("rest_fcgi.streams", carries_streams_ ? "1" : "");
   environ.set("rest_fcgi.websocket", "");
   http::Response response = answer_of(shared_.applications()->fastcgi, environ);

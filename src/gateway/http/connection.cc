@@ -327,6 +327,8 @@ http::Response HttpConnection::call_application(http::Environ& environ) {
   const std::string client = find_client(environ);
   environ.set("REMOTE_ADDR", client);
   if (client == peer_.address) environ.set("REMOTE_PORT", peer_.port);
+  if (port_->proxies.has(peer_.address))
+    environ.set("REQUEST_ID", std::string(environ.get("HTTP_X_REQUEST_ID")));
   environ.set("SERVER_PORT", std::to_string(port_->options.port));
   if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
   const bool encrypted =
