@@ -207,37 +207,37 @@ def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
 
 @pytest.fixture
 def rotation(directory, root):
-    """Returns a function that rotates the logs of a test's folder with logrotate."""
+    """Returns a function that rotates the logs of a test's folder with logrotate. The argument is the folder below /var/log."""
     if not os.path.exists("/usr/sbin/logrotate"):
         pytest.skip("logrotate is needed")
-    logs = directory / "logs"
-    logs.mkdir()
     me = f"{pwd.getpwuid(os.geteuid()).pw_name} {grp.getgrgid(os.getegid()).gr_name}"
     text = (root / "etc/logrotate.d/rest_fcgi").read_text()
-    text = text.replace("/var/log/rest_fcgi", str(logs)).replace("su rest_fcgi rest_fcgi", f"su {me}")
+    text = text.replace("/var/log/", f"{directory}/").replace("su rest_fcgi rest_fcgi", f"su {me}")
     (directory / "rotate").write_text(text)
     (directory / "rotate").chmod(0o644)
 
-    def rotate(pid):
+    def rotate(name, pid):
         systemctl = directory / "systemctl"
-        systemctl.write_text(f"#!/bin/sh\necho {pid}\n")
+        systemctl.write_text(f'#!/bin/sh\ncase "$*" in "--quiet is-active {name}.service") ;; *" --signal=HUP {name}.service") kill -HUP {pid} ;; *) exit 3 ;; esac\n')
         systemctl.chmod(0o755)
         return run(
             *["logrotate", "--force", "--state", directory / "state", directory / "rotate"],
             env={"PATH": f"{directory}:{TOOLS}"},
         )
 
-    rotate.logs = logs
     return rotate
 
 
-def test_logs_are_reopened_after_a_rotation(rotation, start):
-    audit = rotation.logs / "audit.log"
+@pytest.mark.parametrize("name", ["rest_fcgi", "rest_fcgi-salt"])
+def test_logs_are_reopened_after_a_rotation(rotation, directory, start, name):
+    logs = directory / name
+    logs.mkdir()
+    audit = logs / "audit.log"
     daemon = start({"rest_fcgi": {"audit_log": str(audit)}})
     ping = fastcgi.request(json.dumps([local("test.ping")]).encode())
     fastcgi.talk(daemon.address, ping)
-    assert rotation(daemon.pid) == (0, "")
+    assert rotation(name, daemon.pid) == (0, "")
     daemon.await_log("configuration reread")
     fastcgi.talk(daemon.address, ping)
-    assert len((rotation.logs / "audit.log.1").read_text().splitlines()) == 1
+    assert len((logs / "audit.log.1").read_text().splitlines()) == 1
     assert len(audit.read_text().splitlines()) == 1
