@@ -40,7 +40,8 @@ class Nodegroups::Expansion {
     const auto group =
         std::find_if(groups.begin(), groups.end(), [name](const auto& one) { return one.name == name; });
     if (group == groups.end()) {
-      return invalid_group(format("Node group {} unavailable in {}", name, nodegroups_.conf_file_));
+      return invalid_group(
+          format("unknown node group '{}'; expected a name in `nodegroups` of the Salt master's file", name));
     }
     if (group->words.empty()) return invalid_group(format("Node group {} is empty.", name));
     if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
@@ -85,8 +86,7 @@ class Nodegroups::Expansion {
   std::string text_;
 };
 
-Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file)
-    : groups_(std::move(groups)), conf_file_(std::move(conf_file)) {}
+Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups) : groups_(std::move(groups)) {}
 
 bool Nodegroups::may_name_one(const lowstate::Target& target) {
   if (target.type != lowstate::TargetType::compound) return target.type == lowstate::TargetType::nodegroup;
