@@ -46,6 +46,7 @@
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/store/backup.h"
+#include "rest_fcgi/store/store.h"
 #include "rest_fcgi/watch/watch.h"
 
 // The program rest_fcgi creates the components and connects them.
@@ -210,6 +211,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     const Error placed = config::with_place({ErrorKind::configuration, std::move(warning), {}}, settings);
     settings.warnings.push_back(placed.message);
   }
+  if (auto warning = store::network_warning(settings.store.path))
+    settings.warnings.push_back(*std::move(warning));
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
   const Result<void> can_start = check_start(settings, sockets);
   settings = std::move(settings).without_files();

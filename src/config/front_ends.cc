@@ -365,6 +365,7 @@ void read_metrics(Reader& section, Settings& settings) {
       metrics.unexpected(*listen, "listen", "HOST:PORT or unix:PATH, such as 127.0.0.1:9175");
   }
   metrics.at_start().flag("on_api", settings.front_ends.has_metrics_on_api);
+  metrics.at_start().flag("ignore_test", settings.front_ends.ignores_tests);
   metrics.refuse_unknown_keys();
 }
 

@@ -85,6 +85,7 @@ void read_engine(Reader& section, Settings& settings) {
 }
 
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
+  read_state_dir(section, top, settings);
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
   read_timeouts(section, settings);

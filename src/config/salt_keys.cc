@@ -114,12 +114,12 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// The store's folder is systemd's state directory, or a folder in the master's `cachedir`.
-std::string state_folder(const std::string& cachedir) {
+/// Returns systemd's state directory, or an empty text.
+std::string state_directory() {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
   const std::string folder(folders.substr(0, folders.find(':')));
-  return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
+  return folder.starts_with('/') ? folder : std::string();
 }
 
 /// With the engine `salt`, only the master uses these keys.
@@ -200,7 +200,8 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
   options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, so it is not read.
-  settings.store = {state_folder(cachedir) + "/state.db", true};
+  const std::string given = state_directory();
+  settings.store = {(given.empty() ? cachedir + "/rest_fcgi" : given) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
   read_port(top, "ret_port", options.ret_port);
@@ -271,6 +272,21 @@ void make_cachedir(const Settings& settings) {
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
   // Lets other users enter the folder, because Salt's programs may run as another user.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
+}
+
+void read_state_dir(Reader& section, Reader& top, Settings& settings) {
+  constexpr std::string_view kKey = "state_dir";
+  std::string folder;
+  section.at_start().absolute_path(kKey, folder);
+  if (!folder.empty()) settings.store = {normal(folder) + "/state.db", false};
+  // The masters of a cluster (`cluster_id`, since Salt 3007) share `cachedir`.
+  const Node* cluster = top.value("cluster_id");
+  const bool is_cluster = settings.engine == Engine::salt && cluster != nullptr && !is_empty(*cluster);
+  if (!is_cluster || !folder.empty() || !state_directory().empty()) return;
+  top.findings().warn(
+      cluster->place,
+      "cluster_id: found the database of rest_fcgi in cachedir, which the masters of a cluster "
+      "share, expected a folder on a local disk: set rest_fcgi: state_dir");
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {

@@ -57,6 +57,9 @@ void read_etcd_returner(Reader& top, returner::EtcdOptions& options);
 /// Marks all `etcd.*` keys as keys that take effect only at start, even if the keys are absent.
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 
+/// Reads `rest_fcgi: state_dir`, the folder of the database, which replaces `cachedir` and STATE_DIRECTORY.
+void read_state_dir(Reader& section, Reader& top, Settings& settings);
+
 /// Reads `rest_fcgi: ext_job_cache`: the job cache of this program for the jobs of a real master. REQUIRES:
 /// the key `engine` was read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);

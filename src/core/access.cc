@@ -38,6 +38,19 @@ std::string refused_folder(const std::string& path) {
   return format("no permission to look at {}", path);
 }
 
+std::string why_unwritable(const std::string& path, int error) {
+  std::string text = errno_text(error);
+  if (error != EACCES) return text;
+  struct stat status {};
+  for (std::filesystem::path nearest = path; nearest.has_relative_path(); nearest = nearest.parent_path()) {
+    if (::stat(nearest.c_str(), &status) != 0) continue;
+    return format("{}: {} has {}: the user {} of this process needs the permission {}", text,
+                  nearest.string(), describe_access(status), shown_user(::geteuid()),
+                  S_ISDIR(status.st_mode) ? "wx" : "rw");
+  }
+  return text;
+}
+
 std::string why_unreadable(const std::string& path, int error) {
   std::string text = errno_text(error);
   if (error != EACCES) return text;

@@ -58,12 +58,15 @@ void write_master(metrics::Writer& writer, salt::Runtime& master) {
                static_cast<double>(numbers.waiting));
 }
 
-/// Checks that the store can be written. A write fails if the disk is full or the database is locked.
+/// Checks that the store can be written. A write fails if the disk is full or the database is locked. In a
+/// partly corrupt database, this write may succeed although others fail.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "
       "1");
-  return done ? Result<void>() : done.error();
+  if (!done) return done.error();
+  if (store.is_writable()) return {};
+  return Error{ErrorKind::unavailable, "the database is corrupt; the log has the reason"};
 }
 
 struct StoreNumber {
@@ -121,7 +124,8 @@ std::unique_ptr<Monitor> Monitor::make(const config::Settings& settings, const R
 
 Monitor::Monitor(const config::Settings& settings, Runtime runtime)
     : has_metrics_(settings.front_ends.metrics || settings.front_ends.has_metrics_on_api),
-      runtime_(std::move(runtime)) {
+      runtime_(std::move(runtime)),
+      salt_(std::make_shared<SaltMetrics>(registry_, system_clock(), settings.front_ends.ignores_tests)) {
   if (has_metrics_) add_metrics();
   add_engine_checks(settings);
 }
@@ -181,9 +185,10 @@ void Monitor::add_engine_checks(const config::Settings& settings) {
     add_check("event_bus", [master](SteadyTime) { return master->check_event_bus(); });
   }
   const returner::EtcdOptions& jobs = settings.returner.etcd;
-  if (jobs.is_chosen) add_check("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2));
+  if (jobs.is_chosen)
+    add_check("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2, jobs.root));
   if (const auto& tokens = settings.auth.tokens_in_etcd)
-    add_check("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false));
+    add_check("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false, tokens->root));
 }
 
 }  // namespace rest_fcgi::engine

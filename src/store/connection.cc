@@ -90,10 +90,11 @@ Result<std::unique_ptr<Connection>> Connection::open_unlocked(const std::string&
   return connection;
 }
 
-Error Connection::error() const {
+Error Connection::error() {
   sqlite3* const handle = handle_.get();
   std::string message = sqlite3_errmsg(handle);
   const int code = sqlite3_errcode(handle);
+  is_corrupt_ = is_corrupt_ || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
   const int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0;
   if (system != 0) message += format(" ({})", errno_text(system));
   return {ErrorKind::unavailable, std::move(message)};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -83,21 +85,34 @@ Result<void> create_tables(Connection& connection) {
   return made ? made : unusable(made.error().message);
 }
 
+constexpr std::string_view kAdvice = "; give this process another folder with rest_fcgi: state_dir";
+
 /// Only the user of this process can read a new file or folder.
 Result<void> make_file(const std::string& path) {
   const std::string folder_path = path.substr(0, path.rfind('/'));
   const Result<UniqueFd> folder = open_private_folder(folder_path);
-  if (!folder) return unusable(format("its folder {} {}", folder_path, folder.error().message));
+  if (!folder) return unusable(format("its folder {} {}{}", folder_path, folder.error().message, kAdvice));
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
-    return unusable(format("cannot open it for writing: {}", errno_text()));
+    return unusable(format("cannot open it for writing: {}{}", why_unwritable(path), kAdvice));
   }
   if (!S_ISREG(status.st_mode)) return unusable("expected a regular file, found another kind of file");
-  if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
+  if (auto why = why_untrusted(status)) return unusable(format("it {}{}", *why, kAdvice));
   if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
   return {};
 }
+
+struct NetworkType {
+  std::uint32_t magic;  ///< `magic` is the number of the type in statfs(2).
+  const char* name;
+};
+constexpr NetworkType kNetworkTypes[] = {
+    {0x6969, "nfs"},        {0x517B, "smb"},       {0xFF534D42, "cifs"},   {0xFE534D42, "smb2"},
+    {0x00C36400, "ceph"},   {0x65735546, "fuse"},  {0x01021997, "9p"},     {0x0BD00BD0, "lustre"},
+    {0x5346414F, "afs"},    {0x6B414653, "afs"},   {0x73757245, "coda"},   {0x01161970, "gfs2"},
+    {0x7461636F, "ocfs2"},  {0x564C, "ncp"},       {0x19830326, "beegfs"}, {0x47504653, "gpfs"},
+    {0xBACBACBC, "vmhgfs"}, {0x786F4256, "vboxsf"}};
 
 /// Returns true also if this process may not search the file's folder.
 bool may_exist(const std::string& path) {
@@ -197,6 +212,24 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
+std::optional<std::string> network_warning(const std::string& path) {
+  struct statfs status {};
+  std::string existing = path;
+  while (existing.starts_with('/') && ::statfs(existing.c_str(), &status) != 0) {
+    existing.resize(existing.rfind('/'));
+  }
+  if (existing.empty()) return std::nullopt;
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  for (const auto& [magic, name] : kNetworkTypes) {
+    if (type != magic) continue;
+    return format(
+        "store: {}: found the file system {}, which may be on the network, expected a local disk: SQLite "
+        "can lose data there. Set rest_fcgi: state_dir to a folder on a local disk",
+        path, name);
+  }
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<Store>> Store::open(const Options& options) {
   std::unique_ptr<Store> store(new Store(options.path));
   if (Result<void> opened = store->connect(); !opened) {
@@ -205,6 +238,7 @@ Result<std::unique_ptr<Store>> Store::open(const Options& options) {
     log::warning(why + "; jobs, tokens and failed logins are kept only in the memory of this process");
     return open({});
   }
+  if (const auto warning = network_warning(options.path)) log::warning(*warning);
   Result<Thread> thread = Thread::start("store", [self = store.get()] { self->maintain(); });
   if (!thread) return std::move(thread).error();
   store->thread_ = *std::move(thread);
@@ -241,6 +275,7 @@ Result<void> Store::connect() {
   maintainer_ = std::move(maintainer);
   ++generation_;
   idle_readers_.clear();
+  is_corrupt_ = false;
   return {};
 }
 

@@ -288,6 +288,8 @@ TEST_CASE("metrics have a port of their own") {
   CHECK(settings.front_ends.metrics->port == 9175);
   CHECK(settings.gateway.http.empty());
   CHECK_FALSE(settings_of("rest_fcgi: {}\n").front_ends.metrics);
+  CHECK_FALSE(settings.front_ends.ignores_tests);
+  CHECK(settings_of("rest_fcgi: {metrics: {ignore_test: true}}\n").front_ends.ignores_tests);
   const Settings with_socket = settings_of("rest_fcgi: {metrics: {listen: 'unix:/run/metrics.sock'}}\n");
   REQUIRE(with_socket.front_ends.metrics);
   CHECK(with_socket.front_ends.metrics->unix_path == "/run/metrics.sock");

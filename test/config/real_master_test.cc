@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -94,6 +95,24 @@ TEST_CASE("with engine: salt the store is in STATE_DIRECTORY, else in cachedir")
   }
   const test::ScopedVariable none("STATE_DIRECTORY", "");
   CHECK(salt_settings("root_dir: /srv\n").store.path == "/srv/var/cache/salt/master/rest_fcgi/state.db");
+}
+
+TEST_CASE("state_dir is the folder of the store, and a master cluster needs it") {
+  const test::ScopedVariable none("STATE_DIRECTORY", "");
+  const store::Options chosen = settings_of("rest_fcgi: {engine: salt, state_dir: /srv/state/}\n").store;
+  CHECK(chosen.path == "/srv/state/state.db");
+  CHECK_FALSE(chosen.may_be_in_memory);
+  const auto warns = [](const std::string& text) {
+    const std::vector<std::string> warnings = settings_of(text).warnings;
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.find("cluster_id") != std::string::npos &&
+             warning.find("state_dir") != std::string::npos;
+    });
+  };
+  CHECK(warns("rest_fcgi: {engine: salt}\ncluster_id: one\n"));
+  CHECK_FALSE(warns("rest_fcgi: {engine: salt, state_dir: /srv/state}\ncluster_id: one\n"));
+  CHECK_FALSE(warns("rest_fcgi: {engine: salt}\n"));
+  CHECK(settings_of("rest_fcgi: {state_dir: /srv/state}\n").store.path == "/srv/state/state.db");
 }
 
 TEST_CASE("keys that the master alone uses are not read") {

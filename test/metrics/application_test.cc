@@ -144,6 +144,27 @@ TEST_CASE("the summary names the failed checks") {
         "not ready: store: full; master: down");
 }
 
+TEST_CASE("a check that was good may be late, but not twice and for longer than its patience") {
+  test::ManualClock clock;
+  Health health(clock, std::chrono::milliseconds(20));
+  std::atomic<bool> is_slow = false;
+  health.add("store", [&](SteadyTime) {
+    while (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Result<void>();
+  });
+  const auto is_ok_after = [&](std::chrono::seconds time) {
+    clock.advance(time);
+    return health.checks().front().ok;
+  };
+  // A loaded host may not run the check in 20 ms.
+  while (health.checks().front().text != "") clock.advance(std::chrono::seconds(1));
+  is_slow = true;
+  CHECK(is_ok_after(std::chrono::seconds(60)));  // The first late answer.
+  CHECK_FALSE(is_ok_after(std::chrono::seconds(1)));
+  is_slow = false;
+  while (!is_ok_after(std::chrono::seconds(1))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 TEST_CASE("a check that does not end has failed, and is not started again") {
   test::ManualClock clock;
   Health health(clock, std::chrono::milliseconds(20));

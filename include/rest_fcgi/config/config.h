@@ -97,7 +97,9 @@ struct FrontEnds {
   /// The port from which Prometheus reads the metrics.
   std::optional<gateway::HttpOptions> metrics{};
   bool has_metrics_on_api = false;  ///< `has_metrics_on_api` means that the modules answer `/metrics`.
-  bool health = false;              ///< `health` means that the modules answer `/health` and `/ready`.
+  /// `ignores_tests` means that no metric counts calls of a real master with `test=True` or `mock=True`.
+  bool ignores_tests = false;
+  bool health = false;  ///< `health` means that the modules answer `/health` and `/ready`.
 };
 
 /// The place `FILE:LINE` of each configuration key. The key has its full name, such as `rest_fcgi: listen`.

@@ -28,4 +28,8 @@ namespace rest_fcgi {
 /// Returns std::nullopt if the folder accepts new files.
 [[nodiscard]] std::optional<std::string> why_not_creatable(const std::string& path);
 
+/// Returns why a file or folder cannot be made or written. For EACCES, the text has the owner of the path or
+/// of the nearest folder above it, and the right that this process needs.
+[[nodiscard]] std::string why_unwritable(const std::string& path, int error = errno);
+
 }  // namespace rest_fcgi

@@ -71,7 +71,7 @@ class Monitor {
   const Runtime runtime_;
   const std::shared_ptr<metrics::Registry> registry_ = std::make_shared<metrics::Registry>();
   metrics::RequestMetrics requests_{*registry_};
-  const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(registry_, system_clock());
+  const std::shared_ptr<SaltMetrics> salt_;
   std::unique_ptr<EventCounter>
       events_;  // The counter of a real master's events. Null for the engine `embedded`.
   metrics::Health health_{

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,10 @@
 #include "rest_fcgi/store/options.h"
 
 namespace rest_fcgi::store {
+
+/// Returns a warning if the path is on a network file system, where SQLite can lose data (WAL mode needs
+/// shared memory). Returns std::nullopt for a local disk, or for an empty path.
+[[nodiscard]] std::optional<std::string> network_warning(const std::string& path);
 
 /// The SQLite database in which rest_fcgi keeps tokens, jobs and other state of this host. All processes with
 /// the same `cachedir` share the database file (WAL mode). A commit survives the end of the process (`kill
@@ -70,6 +75,8 @@ class Store {
 
   [[nodiscard]] Result<std::int64_t> used_bytes();
 
+  /// Returns whether the last write succeeded. Returns false after a call has found a corrupt part of the
+  /// database, until another file replaces the file.
   [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
 
   /// A function that gets the duration of a commit, and whether the commit waited for an fsync.
@@ -121,6 +128,7 @@ class Store {
   /// disk.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
+  void note_corruption(const Error& error);
   void maintain();
   void reopen_if_moved();
   /// Copies the write-ahead log into the database file. If the log is long, makes SQLite reuse the file of
@@ -135,6 +143,7 @@ class Store {
   CommitObserver commit_observer_;
   std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
+  std::atomic<bool> is_corrupt_ = false;
 
   std::mutex queue_mutex_;  // Guards `queue_` and `has_leader_`.
   std::vector<Write*> queue_;
