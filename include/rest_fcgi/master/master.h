@@ -38,8 +38,7 @@ class Permit {
   /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// Returns a copy of this Permit. The deadline of the copy is the earlier of `end` and this Permit's
-  /// deadline.
+  /// Returns a copy whose deadline is the earlier of `end` and this Permit's deadline.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -90,6 +89,12 @@ using Returns = Mailbox<Delivery>;
 [[nodiscard]] inline Error with_jid(Error error, std::string_view jid) {
   error.jid = jid;
   return error;
+}
+
+/// Returns the error for a started job or runner whose returns may be missing for the reason `error`.
+[[nodiscard]] inline Error still_runs(Error error, std::string_view jid) {
+  error.message.insert(0, std::string(jid) + " runs; its returns may be missing: ");
+  return with_jid(std::move(error), jid);
 }
 
 /// A runner's return, as in Salt's event `salt/run/<jid>/ret`.

@@ -225,6 +225,14 @@ Error unknown_reply(std::string_view what) {
 }
 
 Error said(std::string_view text) {
+  // The reply of a master's worker to a well-formed load if the worker cannot reach the master's other
+  // processes, or has no memory or disk space.
+  if (text == "Some exception handling minion payload") {
+    return {ErrorKind::unavailable,
+            format("The Salt master failed while it handled the request: it answered \"{}\". Its log has the "
+                   "reason. Whether it carried out the request is not known.",
+                   text)};
+  }
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 

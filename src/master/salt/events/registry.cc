@@ -14,9 +14,7 @@ namespace {
 constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs for which losses are recorded.
 
 Error bus_lost() {
-  return {ErrorKind::unavailable,
-          format("{} The connection to its event bus was lost while the job ran: returns may be missing.",
-                 kMasterNotAvailable)};
+  return {ErrorKind::unavailable, "the connection to the Salt master's event bus was lost."};
 }
 
 Error stopping() {
@@ -25,9 +23,9 @@ Error stopping() {
 }
 
 Error events_lost(std::size_t most) {
-  return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
-                                         "reply to the publication: returns may be missing.",
-                                         most)};
+  return {ErrorKind::unavailable,
+          format("more than {} bytes of events arrived before the Salt master's reply to the publication.",
+                 most)};
 }
 
 Error another_waits(std::string_view jid) {
