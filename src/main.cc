@@ -40,6 +40,7 @@
 #include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
+#include "rest_fcgi/metrics/application.h"
 #include "rest_fcgi/metrics/writer.h"
 #include "rest_fcgi/netapi/refusals.h"
 #include "rest_fcgi/netapi/rest.h"
@@ -149,7 +150,16 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
     for (http::Application& application : applications.http)
       application = monitor->with_metrics(master, authorized, std::move(application));
   }
+  applications.monitoring_at_once = metrics::answer_health;
+  applications.on_refused = [monitor, fastcgi = settings.front_ends.mounts](std::string_view port,
+                                                                            http::Status status) {
+    // With several modules over FastCGI, the module of a refused request is not known.
+    const bool is_known = port.empty() && fastcgi.size() == 1;
+    const std::string_view module = is_known ? netapi::name_of(fastcgi.front().second) : "fastcgi";
+    monitor->count_refused(port.empty() ? module : port, status);
+  };
   if (settings.front_ends.health) {
+    applications.at_once = metrics::answer_health;
     applications.fastcgi = monitor->with_health(std::move(applications.fastcgi));
     for (http::Application& application : applications.http)
       application = monitor->with_health(std::move(application));

@@ -185,6 +185,7 @@ Result<Settings> load(const CommandLine& command_line) {
   if (findings.mistake()) return *findings.mistake();
   settings.warnings.insert(settings.warnings.begin(), master->warnings.begin(), master->warnings.end());
   add_places(master->root, "", settings.places);
+  settings.gateway.advice = listening_advice(settings);
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
   findings.add_start_key("rest_fcgi: listen", settings.gateway.listen);
   settings.start_keys = findings.take_start_keys();

@@ -184,13 +184,43 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// The engine checks the words of each nodegroup. The map may be null.
-std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
+/// Returns the groups of `nodegroups`, which is a map, or a list of maps (Salt's `repack_dictlist`).
+std::vector<const Entry*> nodegroups_in(const Node& nodegroups, Findings& findings) {
+  std::vector<const Entry*> groups;
+  const std::span<const Node> maps = items_of(nodegroups);
+  if (std::any_of(maps.begin(), maps.end(), [](const Node& map) { return !map.is(Kind::map); }))
+    findings.unexpected(nodegroups, "nodegroups", "a map of names to compound targets");
+  for (const Node& map : maps) {
+    for (const Entry& entry : map.entries) groups.push_back(&entry);
+  }
+  return groups;
+}
+
+/// Reads the words of each nodegroup; the engine checks them. With engine: salt, a mistake is only a warning,
+/// because the Salt master starts with such a group, too. The group then has no words, so calls cannot use
+/// it.
+std::vector<master::NodegroupOptions> read_nodegroups(Reader& top, Engine engine) {
   std::vector<master::NodegroupOptions> groups;
+  const Node* nodegroups = top.value("nodegroups");
   if (nodegroups == nullptr) return groups;
-  for (const Entry& entry : nodegroups->entries) {
-    if (is_empty(entry.value)) continue;
-    groups.push_back({entry.key, read_words(entry.value, format("nodegroups: {}", entry.key), findings)});
+  const auto warn_of = [&](const Findings& found) {
+    if (!found.mistake()) return false;
+    if (engine == Engine::embedded) {
+      top.findings().add(*found.mistake());
+    } else {
+      top.findings().warn(format("{}; calls cannot use this node group", found.mistake()->message));
+    }
+    return true;
+  };
+  Findings of_all;
+  const std::vector<const Entry*> entries = nodegroups_in(*nodegroups, of_all);
+  warn_of(of_all);
+  for (const Entry* entry : entries) {
+    if (is_empty(entry->value)) continue;
+    Findings found;
+    auto words = read_words(entry->value, format("nodegroups: {}", entry->key), found);
+    if (warn_of(found)) words.clear();
+    groups.push_back({entry->key, std::move(words)});
   }
   return groups;
 }
@@ -253,7 +283,7 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.log_level("log_level", settings.log.level);
   read_external_auth(top, settings);
   const std::string root_dir = read_text(top, "root_dir", "/");
-  auto nodegroups = read_nodegroups(top.map("nodegroups"), top.findings());
+  auto nodegroups = read_nodegroups(top, settings.engine);
   if (settings.engine == Engine::salt) {
     settings.salt.nodegroups = std::move(nodegroups);
     read_real_master(top, root_dir, settings);

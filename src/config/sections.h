@@ -77,6 +77,10 @@ void read_logins(Reader& section, Settings& settings);
 /// Reads `rest_fcgi: netapi`, `mount` and `trusted_proxies`, and the sections of the served modules.
 void read_front_ends(Reader& section, Reader& top, Settings& settings);
 
+/// Returns what the user can do if no port is open and no address for FastCGI is known. REQUIRES:
+/// `settings.places` is set.
+[[nodiscard]] std::string listening_advice(const Settings& settings);
+
 /// Reads `rest_fcgi: embedded` and `host_number`. REQUIRES: all other sections were read.
 void read_embedded_section(Reader& section, Settings& settings);
 

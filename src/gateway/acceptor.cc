@@ -73,6 +73,7 @@ Acceptor::Connection Acceptor::accept() {
     log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
   }
   is_accept_failing_ = is_failure;
+  if (error == EMFILE || error == ENFILE) handlers_.free_descriptor();
   return made;
 }
 

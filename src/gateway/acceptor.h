@@ -23,6 +23,8 @@ class Acceptor {
   struct Handlers {
     /// Returns whether the acceptor may accept a connection. If not, the acceptor asks again after a pause.
     std::function<bool()> has_room;
+    /// Frees a descriptor, if accept(2) failed because the process or the system has no free descriptor.
+    std::function<void()> free_descriptor;
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
 

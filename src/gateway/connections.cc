@@ -57,7 +57,16 @@ void Connections::sweep(SteadyTime now) {
 
 bool Connections::make_room(std::size_t most) {
   const std::lock_guard lock(mutex_);
-  if (open_.size() - evicted_ < most) return true;
+  return open_.size() - evicted_ < most || evict_locked();
+}
+
+bool Connections::close_one() {
+  const std::lock_guard lock(mutex_);
+  return evicted_ != 0 || evict_locked();
+}
+
+/// REQUIRES: the caller holds `mutex_`.
+bool Connections::evict_locked() {
   Entry* first = nullptr;
   const auto loss = [](const Entry& entry) { return std::pair(entry.stage_.load(), entry.since_.load()); };
   for (Entry* entry : open_) {

@@ -65,6 +65,11 @@ class Connections {
   /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
+  /// Closes a connection that waits for its peer, and chooses it as `make_room` does. Does nothing while a
+  /// connection that was chosen earlier is still open. Returns false if all connections are in the stage
+  /// `work`.
+  [[nodiscard]] bool close_one();
+
   /// Begins the shutdown: `sweep` closes connections that have waited for a request longer than `kFarewell`,
   /// and `wait_until_empty` does not wait for connections that come later, such as health checks.
   void stop(SteadyTime now);
@@ -81,6 +86,8 @@ class Connections {
   }
 
  private:
+  bool evict_locked();
+
   mutable std::mutex mutex_;
   std::condition_variable one_closed_;
   // `mutex_` guards `open_`, `awaited_` and `evicted_`.

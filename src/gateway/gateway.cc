@@ -70,7 +70,10 @@ class ServingGateway final : public Gateway {
 
   Result<Ended> serve(Applications applications, const Reload& reload, const EndHooks& hooks) override {
     shared_.replace(std::move(applications));
-    if (auto started = shared_.pool.start(front_ends_); !started) return std::move(started).error();
+    if (auto started = shared_.pool.start(front_ends_); !started) {
+      static_cast<void>(shared_.pool.stop(system_clock().steady()));
+      return std::move(started).error();
+    }
     front_ends_->http.start();
     if (front_ends_->fastcgi) front_ends_->fastcgi->start();
     const Ending ending = await_end(reload);
@@ -108,6 +111,7 @@ class ServingGateway final : public Gateway {
     shared_.fastcgi_connections.sweep(now);
     shared_.pool.shrink(now);
     shared_.trim.look(now);
+    shared_.overload.report(now);
   }
 
   Ending await_end(const Reload& reload) {
@@ -165,7 +169,16 @@ class ServingGateway final : public Gateway {
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
-  raise_file_limit(options.max_threads + options.max_waiting + http_connections + options.max_streams + 256);
+  const std::size_t files = options.max_threads + options.max_waiting + http_connections +
+                            options.max_streams + Shared::kReservedFiles;
+  raise_file_limit(files);
+  if (const std::size_t limit = file_limit(); limit < files) {
+    log::warning(format(
+        "open files: found a limit of {}, expected {} for max_threads, max_waiting, max_streams and {} "
+        "HTTP connections: fewer connections are accepted; raise the limit (ulimit -n, "
+        "LimitNOFILE=)",
+        limit, files, http_connections));
+  }
   auto sockets = SocketActivation::take();
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);

@@ -308,11 +308,12 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
   }
   if (UniqueFd given = sockets.unix_socket()) return ListeningSocket{std::move(given), true};
   if (listen.empty() && !is_listening_stream(0)) {
-    if (!options.http.empty()) return ListeningSocket{};
-    return failure(
-        format("there is nothing to listen on: found neither an address (--listen or rest_fcgi: listen) nor "
-               "a listening socket on file descriptor 0; {}",
-               kAccepted));
+    const auto is_for_api = [](const HttpOptions& port) { return !port.is_monitoring; };
+    if (std::any_of(options.http.begin(), options.http.end(), is_for_api)) return ListeningSocket{};
+    return failure(format(
+        "there is nothing to listen on: found neither an HTTP port nor an address for FastCGI (--listen or "
+        "rest_fcgi: listen) nor a listening socket on file descriptor 0; {}{}{}",
+        options.advice, options.advice.empty() ? "" : " For FastCGI, ", kAccepted));
   }
   auto taken = take_inherited_socket(0);
   if (!taken) return failure(format("cannot listen on fd:0: {}", taken.error().message));

@@ -68,6 +68,11 @@ void raise_file_limit(std::size_t wanted) {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::size_t file_limit() noexcept {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : static_cast<std::size_t>(RLIM_INFINITY);
+}
+
 void log_exception(std::string_view where) noexcept {
   log::safely([where] { log::error(format("{}: {}", where, exception_name())); });
 }

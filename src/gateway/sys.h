@@ -28,6 +28,9 @@ std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 /// Raises the limit of open files to `wanted`, or to the largest value that the system allows.
 void raise_file_limit(std::size_t wanted);
 
+/// Returns the limit of open files of this process (RLIMIT_NOFILE).
+[[nodiscard]] std::size_t file_limit() noexcept;
+
 /// Logs `where` and the type of the current exception. Does not log the text of the exception, which may
 /// quote a request.
 void log_exception(std::string_view where) noexcept;

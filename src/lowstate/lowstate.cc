@@ -33,9 +33,25 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
+/// These limits bound the memory for a target. `kMaxIds` is as large as the limit for the values of a body.
+constexpr std::size_t kMaxIds = 100'000;
+constexpr std::size_t kMaxTargetBytes = std::size_t{1} << 20;
+
+void check_size(ChunkReader& reader, const Target& target) {
+  if (target.list.size() > kMaxIds)
+    return reader.report(
+        format("'tgt' has {} minion ids; at most {} are accepted.", target.list.size(), kMaxIds));
+  std::size_t bytes = target.expression.size();
+  for (const std::string_view word : target.list) bytes += target.type == TargetType::list ? 0 : word.size();
+  if (bytes > kMaxTargetBytes) {
+    reader.report(format("'tgt' has {} bytes; at most {} are accepted, except for 'tgt_type': 'list'.", bytes,
+                         kMaxTargetBytes));
+  }
+}
+
 /// Ignores white space around an id, as the program `salt` does with `-L`.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
-  while (!text.empty()) {
+  while (!text.empty() && list.size() <= kMaxIds) {
     if (const std::string_view id = stripped(next_token(text, ',')); !id.empty()) list.push_back(id);
   }
 }
@@ -241,6 +257,7 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
   } else {
     target.expression = tgt->text();
   }
+  check_size(reader, target);
 }
 
 std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept {

@@ -261,7 +261,7 @@ Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocum
   if (text.empty()) return Body{};
   if (text.size() > rules.most) {
     return Error{ErrorKind::too_large,
-                 format("The body has {} bytes; at most {} are accepted.", text.size(), rules.most)};
+                 format("Request body is larger than {} ({} bytes)", rules.key, rules.most)};
   }
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media) return media.error();

@@ -72,6 +72,7 @@ struct BodyRules {
   const std::vector<FormField>* query = nullptr;  ///< `query` has fields that are put before a form's fields.
   /// With `forms_are_lowstate`, a form is lowstate: its empty fields are ignored, and its `metadata` is YAML.
   bool forms_are_lowstate = true;
+  std::string_view key = "max_request_body_size";  ///< The configuration key of `most`.
 };
 
 struct Body {

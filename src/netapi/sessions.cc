@@ -35,10 +35,11 @@ std::optional<std::string_view> text_at(JsonValue object, std::string_view key) 
   return value->text();
 }
 
-/// Returns the first required key whose value is not a text. Only the password may be an empty text. Returns
-/// an empty text if there is no such key.
-std::string_view missing_key(JsonValue object) {
+/// Returns the first required key whose value is not a text. Only the password may be an empty text. If
+/// `takes_token` is true, a `token` may replace the password. Returns an empty text if there is no such key.
+std::string_view missing_key(JsonValue object, bool takes_token = false) {
   for (const std::string_view key : kKeys) {
+    if (takes_token && key == "password" && text_at(object, "token")) continue;
     const auto text = text_at(object, key);
     if (!text || (text->empty() && key != "password")) return key;
   }
@@ -70,6 +71,8 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
   credentials.kind = Credentials::Kind::eauth;
   credentials.username = text_at(object, "username").value_or("");
   credentials.password = SecretView(text_at(object, "password").value_or(""));
+  if (context.app.client->master().takes_login_token())
+    credentials.token = SecretView(text_at(object, "token").value_or(""));
   credentials.eauth = text_at(object, "eauth").value_or("");
   credentials.remote = context.remote();
   if (const auto life = token_life_in(object)) credentials.token_life = *life;
@@ -211,7 +214,8 @@ Response log_in(RequestContext& context) {
   const auto object = first_object(context);
   if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
   const Dialect& dialect = context.app.dialect;
-  if (const std::string_view missing = missing_key(*object); !missing.empty()) {
+  const std::string_view missing = missing_key(*object, context.app.client->master().takes_login_token());
+  if (!missing.empty()) {
     std::string sentence =
         format("'{}' is missing, empty or not a text; a login needs username, password and eauth{}.", missing,
                hint_of_json_in_form(context.environ, context.body));

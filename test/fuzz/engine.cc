@@ -50,7 +50,9 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
       require_sentence(matcher.error());
       continue;
     }
-    const bool does = matcher->matches(minion);
+    embedded::target::Work work;
+    const bool does = matcher->matches(minion, work);
+    if (work.is_spent()) continue;
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";

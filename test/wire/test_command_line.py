@@ -52,6 +52,36 @@ def test_salt_issue_3077_explain_names_the_rule_that_allows_or_refuses_a_call(ma
     assert status == 1 and f"  {path}:6: alice: web*: sys.doc: does not allow it: '*' also matches db1" in text
 
 
+NO_PORT = {
+    "a section that is not served": ("rest_cherrypy: {port: 8000}\n", ":1: rest_cherrypy: ", "netapi: [rest_cherrypy]"),
+    "another section than the served one": (
+        "rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {debug: true}\nrest_cherrypy: {port: 8000}\n",
+        ":3: rest_cherrypy: ",
+        "netapi: [rest_tornado, rest_cherrypy]",
+    ),
+    "a section without a port": (
+        "rest_fcgi: {netapi: [rest_tornado]}\nrest_tornado: {disable_ssl: true}\n",
+        ":2: rest_tornado: ",
+        "port: 8000",
+    ),
+    "no section": ("rest_fcgi: {netapi: [rest_cherrypy]}\n", "rest_cherrypy: found no port", "port: 8000"),
+    "nothing": ("timeout: 5\n", "port: 8000", "netapi: [rest_cherrypy]"),
+    "only the port for metrics": (
+        "rest_fcgi: {metrics: {listen: 'unix:/tmp/rest_fcgi-unused'}}\nrest_cherrypy: {port: 8000}\n",
+        ":2: rest_cherrypy: ",
+        "netapi: [rest_cherrypy]",
+    ),
+}
+
+
+@pytest.mark.parametrize("text, where, advice", NO_PORT.values(), ids=NO_PORT)
+def test_a_start_without_a_port_names_the_section_and_the_line_that_serves_it(directory, master, text, where, advice):
+    cache = f"cachedir: {directory}/cache\n"
+    result = daemons.run("--config", master(text + cache))
+    assert result.returncode == 78 and "nothing to listen on" in result.stderr, result
+    assert where in result.stderr and advice in result.stderr, result.stderr
+
+
 def test_every_mistake_has_file_and_line(master, directory):
     served = "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n"
     for text in (

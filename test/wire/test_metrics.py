@@ -111,6 +111,41 @@ def test_metrics_and_health_answer_while_all_threads_are_busy(start):
         assert time.monotonic() - begun < 1
 
 
+def test_overload_is_counted_and_logged_once_and_health_does_not_wait(start):
+    serves = serving()
+    changes, metrics = watched(serves)
+    few = {"max_threads": 2, "min_threads": 1, "max_waiting": 1, "health": True, "shutdown_timeout": 1}
+    daemon, api = start(merge(changes, {"rest_fcgi": few})), api_of(serves)
+    slow = json.dumps([local("test.sleep", tgt="ms-0", arg=[3])])
+    posted = f"POST /run HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(slow)}\r\n\r\n{slow}"
+
+    def over_fastcgi(method, path, body=b""):
+        return fastcgi.talk(daemon.address, fastcgi.request(body, REQUEST_METHOD=method, PATH_INFO=path, REQUEST_URI=path))
+
+    with contextlib.ExitStack() as stack:
+        busy = []
+        for _ in range(3):
+            busy.append(stack.enter_context(connect(("127.0.0.1", serves["rest_cherrypy"]["port"]))))
+            busy[-1].sendall(posted.encode())
+        wait_until(lambda: samples(metrics)["rest_fcgi_requests_waiting"] == 1, "a request waits")
+        begun = time.monotonic()
+        assert [api.request("POST", "/run", slow, JSON).status for _ in range(5)] == [503] * 5
+        assert [over_fastcgi("POST", "/run", slow.encode()).status, over_fastcgi("GET", "/minions").status] == [503] * 2
+        for health in (api.request("GET", "/health").status, over_fastcgi("GET", "/health").status):
+            assert health == 200
+        assert api.request("FROB", "/health").status == over_fastcgi("FROB", "/health").status == 405
+        assert time.monotonic() - begun < 2
+        found = samples(metrics)
+        assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="503",client="none"}'] == 7
+        for one in busy:
+            assert one.recv(1000).startswith(b"HTTP/1.1 200 ")
+    found = samples(metrics)
+    within = found['rest_fcgi_request_duration_seconds_bucket{client="local",le="3.0"}']
+    assert found['rest_fcgi_request_duration_seconds_count{client="local"}'] - within >= 1, "no request has waited"
+    daemon.await_log("overload: ")
+    assert daemon.log().count("overload: ") == 1 and "is refused with 503" not in daemon.log()
+
+
 def test_the_port_of_the_api_has_health_and_metrics_for_users_with_the_rule_metrics(start):
     serves = serving()
     rules = {"saltdev": [".*"], "prometheus": ["@metrics"]}

@@ -80,7 +80,7 @@ REFUSED = {
     "many headers": (b"POST / HTTP/1.1\r\n" + HOST + (b"X: " + b"x" * 1000 + b"\r\n") * 100 + b"\r\n", 400),
     "no host": (b"POST / HTTP/1.1\r\n\r\n", 400),
     "a transfer coding": (b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: x\r\n\r\n", 501),
-    "a large body": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 9999999\r\n\r\n", 413),
+    "a large body": (b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 99999999\r\n\r\n", 413),
 }
 
 

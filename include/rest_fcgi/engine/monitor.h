@@ -48,6 +48,10 @@ class Monitor {
     return requests_.counted(std::string(module), std::move(application));
   }
 
+  void count_refused(std::string_view module, http::Status status) {
+    requests_.count_refused(module, status);
+  }
+
   /// Returns the application for the port that Prometheus reads.
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
@@ -21,10 +23,20 @@ namespace rest_fcgi::gateway {
 /// `serve` waits for. REQUIRES: the process has one thread and has read no file.
 void harden_process();
 
+/// Answers some requests at once, without waiting. Returns std::nullopt for all other requests.
+using AtOnce = std::function<std::optional<http::Response>(const http::Environ&)>;
+
 struct Applications {
   http::Application fastcgi;  ///< `fastcgi` is the application for FastCGI. Empty without a FastCGI socket.
   /// `http` has the applications of the ports in `Options::http`, in the same order.
   std::vector<http::Application> http;
+  /// Requests for which an overloaded server needs no thread, such as `/health`: on the API's ports and over
+  /// FastCGI, and on a port with `is_monitoring`. Both may be empty.
+  AtOnce at_once{};
+  AtOnce monitoring_at_once{};
+  /// Is called for each refused request, with the name of its port. The name is empty for FastCGI. May be
+  /// empty.
+  std::function<void(std::string_view port, http::Status status)> on_refused{};
 };
 
 /// What the gateway does on SIGHUP.

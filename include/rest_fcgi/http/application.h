@@ -38,6 +38,10 @@ class Environ {
   /// the body exceeds `max_request_body_size`; malformed, if CONTENT_LENGTH is wrong.
   Result<std::string_view> body = std::string_view();
 
+  /// The time at which the front end had received the whole request, before it waited for a thread. The
+  /// default value means that the time is unknown.
+  std::chrono::steady_clock::time_point received{};
+
  private:
   struct Variable {
     std::uint32_t name, name_size, value, value_size;

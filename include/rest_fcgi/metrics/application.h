@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/metrics/health.h"
@@ -17,6 +19,10 @@ namespace rest_fcgi::metrics {
 /// `/ready` has status 200 or 503 and names each check. After `Health::stop` it has status 503. `health` must
 /// outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
+
+/// Answers `/health` without waiting. Returns std::nullopt for other paths and for OPTIONS, which the
+/// application answers (CORS preflight).
+[[nodiscard]] std::optional<http::Response> answer_health(const http::Environ& environ);
 
 /// Returns an application that answers `/health` and `/ready` and passes other requests to `application`. The
 /// replies say only whether all checks succeeded, without the checks' names. After `Health::stop` other
@@ -42,6 +48,9 @@ class RequestMetrics {
   /// Returns an application that calls `application` and counts its requests. The label `client` has the
   /// value of `Response::metric_label`.
   [[nodiscard]] http::Application counted(std::string module, http::Application application);
+
+  /// Counts a request that the front end answered without an application.
+  void count_refused(std::string_view module, http::Status status);
 
  private:
   http::Response count(const std::string& module, const http::Application& application,

@@ -39,9 +39,6 @@ constexpr std::chrono::hours kBetweenWarnings{1};
 constexpr char kTlsHandshake = 0x16;
 
 constexpr Refusal kLate = {http::Status::request_timeout, "The request did not arrive in time"};
-constexpr Refusal kBusy = {http::Status::service_unavailable,
-                           "All threads are busy (max_threads), and the queue of waiting requests is full "
-                           "(max_waiting); try again later"};
 constexpr Refusal kForeignName = {http::Status::forbidden, "Client certificate CN not allowed"};
 constexpr Refusal kPlain = {
     http::Status::bad_request,
@@ -141,8 +138,9 @@ Task<> HttpConnection::serve() {
   for (bool is_first = true, is_kept = true; is_kept; is_first = false) {
     if (!co_await read_begin(is_first)) co_return;
     std::optional<RequestParser> parser;
-    parser.emplace(RequestLimits{port_->options.max_head_size, port_->options.max_request_body_size}, buffer_,
-                   shared_.bodies);
+    parser.emplace(RequestLimits{port_->options.max_head_size, port_->options.max_request_body_size,
+                                 port_->body_too_large},
+                   buffer_, shared_.bodies);
     const auto refusal = co_await read_request(*parser);
     if (refusal) {
       parser.reset();
@@ -224,21 +222,23 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
 
 /// Returns whether the connection may have another request.
 Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
-  auto call =
-      port_->options.is_monitoring ? shared_.pool.try_begin_monitoring_call() : shared_.pool.try_begin_call();
-  if (!call) {
-    entry_.work();
-    call = co_await shared_.pool.begin_call();
+  entry_.work();
+  http::Environ& environ = parser->finish();
+  environ.received = now();
+  add_variables(environ);
+  std::optional<http::Response> made = answer_at_once(environ);
+  if (!made) {
+    auto call = port_->options.is_monitoring ? shared_.pool.try_begin_monitoring_call()
+                                             : shared_.pool.try_begin_call();
+    if (!call) call = co_await shared_.pool.begin_call();
+    if (call) made = call_application(environ);
   }
-  if (!call) {
+  if (!made) {
     parser.reset();
     co_await refuse(kBusy);
     co_return false;
   }
-  entry_.work();
-  http::Environ& environ = parser->finish();
-  http::Response response = call_application(environ);
-  call.reset();
+  http::Response response = *std::move(made);
   const ResponseOptions options = {
       .is_http_1_0 = parser->is_http_1_0(),
       .is_head = environ.get("REQUEST_METHOD") == "HEAD",
@@ -271,9 +271,13 @@ void HttpConnection::upgrade(http::Response response, const http::Environ& envir
                        upgrade_request(environ), std::move(response.headers)});
 }
 
+/// Overload refuses many requests, so `Shared::overload` logs their number instead of each request.
 Task<> HttpConnection::refuse(Refusal refusal) {
-  log::info(format("{}: a request from {} is refused with {}: {}", port_->options.name, peer_.address,
-                   static_cast<int>(refusal.status), refusal.sentence));
+  shared_.note_refused(port_->options.name, refusal.status);
+  if (refusal.status != http::Status::service_unavailable) {
+    log::info(format("{}: a request from {} is refused with {}: {}", port_->options.name, peer_.address,
+                     static_cast<int>(refusal.status), refusal.sentence));
+  }
   co_await writer_.refuse(refusal);
   co_await linger();
 }
@@ -321,9 +325,7 @@ void HttpConnection::warn_of_peer(std::atomic<SteadyTime>& next, std::string_vie
   log::warning(format("{}: {}: {}", port_->options.name, peer_.address, text));
 }
 
-http::Response HttpConnection::call_application(http::Environ& environ) {
-  const ThreadPool::Blocking blocking(shared_.pool);
-  shared_.trim.note_work();
+void HttpConnection::add_variables(http::Environ& environ) const {
   const std::string client = find_client(environ);
   environ.set("REMOTE_ADDR", client);
   if (client == peer_.address) environ.set("REMOTE_PORT", peer_.port);
@@ -331,12 +333,26 @@ http::Response HttpConnection::call_application(http::Environ& environ) {
     environ.set("REQUEST_ID", std::string(environ.get("HTTP_X_REQUEST_ID")));
   environ.set("SERVER_PORT", std::to_string(port_->options.port));
   if (environ.get("SERVER_NAME").empty()) environ.set("SERVER_NAME", port_->options.host);
-  const bool encrypted =
-      port_->tls || (environ.get("HTTP_X_FORWARDED_PROTO") == "https" && port_->proxies.has(peer_.address));
+  const bool is_from_proxy = port_->proxies.has(peer_.address);
+  const bool encrypted = port_->tls || (is_from_proxy && environ.get("HTTP_X_FORWARDED_PROTO") == "https");
+  if (!is_from_proxy && !environ.get("HTTP_X_FORWARDED_HOST").empty())
+    environ.set("HTTP_X_FORWARDED_HOST", "");
   if (encrypted) environ.set("HTTPS", "on");
   environ.set("REQUEST_SCHEME", encrypted ? "https" : "http");
   environ.set("rest_fcgi.streams", "1");
   environ.set("rest_fcgi.websocket", "1");
+}
+
+std::optional<http::Response> HttpConnection::answer_at_once(const http::Environ& environ) const {
+  const auto applications = shared_.applications();
+  const AtOnce& answer =
+      port_->options.is_monitoring ? applications->monitoring_at_once : applications->at_once;
+  return answer ? answer(environ) : std::nullopt;
+}
+
+http::Response HttpConnection::call_application(const http::Environ& environ) {
+  const ThreadPool::Blocking blocking(shared_.pool);
+  shared_.trim.note_work();
   return answer_of(shared_.applications()->http.at(port_->index), environ);
 }
 

@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -55,12 +54,11 @@ Result<std::vector<HttpServer::OpenPort>> HttpServer::open(const Options& option
 }
 
 HttpServer::HttpServer(Shared& shared, std::vector<OpenPort> ports) : shared_(shared) {
-  const std::size_t most = std::max<std::size_t>(shared.options.max_http_connections, 1);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     ports_.push_back(ports[i].port);
     acceptors_.push_back(std::make_unique<Acceptor>(
         shared.pool.context(), std::move(ports[i].socket), ports[i].port->options.name,
-        Acceptor::Handlers{[this, most] { return shared_.http_connections.make_room(most); },
+        Acceptor::Handlers{[this] { return shared_.make_http_room(); }, [this] { shared_.free_descriptor(); },
                            [this, i](UniqueFd socket, const sockaddr_storage& address) {
                              begin(i, std::move(socket), address);
                            }}));

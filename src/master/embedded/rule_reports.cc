@@ -120,7 +120,8 @@ Result<QuestionTarget> read_target(const std::string& tgt, const Minions& minion
     return Error{ErrorKind::invocation,
                  format("target: found '{}', expected @runner, @wheel or a compound target", tgt)};
   }
-  auto selection = select(minions, compound_target(tgt));
+  target::Work work;
+  auto selection = select(minions, compound_target(tgt), work);
   if (!selection) return std::move(selection).error();
   return QuestionTarget{true, auth::Form::runner, *std::move(selection)};
 }
@@ -184,8 +185,9 @@ struct Explainer {
       return std::any_of(found.begin(), found.end(),
                          [](const Finding& finding) { return finding.kind == Finding::Kind::allows; });
     };
+    target::Work work;
     return !select_visible(minions, compound_target(question.tgt),
-                           make_pillar_check(minions, rule_targets, pillar_functions, allows));
+                           make_pillar_check(minions, rule_targets, pillar_functions, allows), work);
   }
 };
 

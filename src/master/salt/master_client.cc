@@ -137,7 +137,10 @@ Result<auth::Grant> MasterClient::ask(const Credentials& credentials, SteadyTime
     }
     const std::string_view bytes(reply->data(), reply->size());
     auto answer = by_token ? read_get_token_reply(bytes) : read_mk_token_reply(bytes);
-    if (answer || !is_refusal(answer.error())) return answer;
+    // A back end that takes no token raises an exception in the master. salt-api then answers 401, too.
+    const bool may_raise = !by_token && credentials.token.size() != 0;
+    if (answer || !(is_refusal(answer.error()) || (may_raise && answer.error().kind == ErrorKind::internal)))
+      return answer;
     return Error{ErrorKind::authentication, kRefused};
   }
 }

@@ -25,7 +25,8 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
 Result<Selection> selected(const MasterContext& context, const BoundArguments& arguments) {
   const Result<lowstate::Target> target = target_of(arguments);
   if (!target) return target.error();
-  return select(context.minions(), *target);
+  target::Work work;
+  return select(context.minions(), *target, work);
 }
 
 Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,

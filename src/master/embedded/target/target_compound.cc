@@ -53,8 +53,8 @@ lowstate::Target target_of_word(std::string_view word) {
 /// A recursive-descent parser that writes the steps of a compound target in postfix order.
 class Compiler {
  public:
-  Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
-      : words_(words), nodegroups_(nodegroups) {}
+  Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups, Work& work)
+      : words_(words), nodegroups_(nodegroups), work_(work) {}
 
   Result<std::vector<Step>> compile() {
     if (words_.size() > kMaxWords) {
@@ -113,7 +113,7 @@ class Compiler {
     if (at_end() || at("and") || at("or") || at("not") || at(")")) {
       return error("expected a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2'");
     }
-    Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
+    Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_, work_);
     if (!step) {
       return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
                                              quoted_excerpt(words_[next_]), step.error().message)};
@@ -130,6 +130,7 @@ class Compiler {
 
   const std::vector<std::string_view>& words_;
   const Nodegroups& nodegroups_;
+  Work& work_;
   std::size_t next_ = 0;
   std::vector<Step> steps_;
 };
@@ -137,8 +138,8 @@ class Compiler {
 }  // namespace
 
 Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
-                                           const Nodegroups& nodegroups) {
-  return Compiler(words, nodegroups).compile();
+                                           const Nodegroups& nodegroups, Work& work) {
+  return Compiler(words, nodegroups, work).compile();
 }
 
 }  // namespace rest_fcgi::embedded::target

@@ -97,9 +97,16 @@ bool Nodegroups::may_name_one(const lowstate::Target& target) {
 
 Result<PublishLoad::Target> Nodegroups::expand(const lowstate::Target& target) const {
   using lowstate::TargetType;
-  if (target.type == TargetType::list) {
+  if (target.type == TargetType::list && !target.as_sent.is(JsonValue::Kind::string)) {
     const std::vector<std::string> ids(target.list.begin(), target.list.end());
     return PublishLoad::Target{target.type, ids, target.delimiter};
+  }
+  // As in Salt, the master gets and stores the text of the caller. With blanks in it no minion would match.
+  if (target.type == TargetType::list) {
+    const std::string_view text = target.as_sent.text();
+    const bool has_blank = text.find_first_of(" \t\r\n") != std::string_view::npos;
+    return PublishLoad::Target{target.type, has_blank ? joined(target.list, ",") : std::string(text),
+                               target.delimiter};
   }
   if (target.type != TargetType::nodegroup && target.type != TargetType::compound) {
     return PublishLoad::Target{target.type, std::string(target.expression), target.delimiter};

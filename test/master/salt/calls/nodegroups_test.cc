@@ -88,6 +88,24 @@ TEST_CASE("the size of expanded nodegroups is limited") {
   CHECK(after.error().message == "The target with its node groups has more than 1048576 bytes.");
 }
 
+TEST_CASE("a list target stays a text or a list, as the caller sent it") {
+  const auto sent = [](const char* json, std::vector<std::string_view> ids) {
+    JsonDocument document;
+    REQUIRE(document.parse(json));
+    lowstate::Target before = target(TargetType::list, "");
+    before.list = std::move(ids);
+    before.as_sent = document.root();
+    return groups().expand(before)->tgt;
+  };
+  using Ids = std::vector<std::string>;
+  CHECK(std::get<std::string>(sent(R"("web1,web2")", {"web1", "web2"})) == "web1,web2");
+  CHECK(std::get<std::string>(sent(R"("web1,,web2,")", {"web1", "web2"})) == "web1,,web2,");
+  CHECK(std::get<std::string>(sent(R"("")", {})) == "");
+  // Salt's minions compare the ids with their blanks.
+  CHECK(std::get<std::string>(sent(R"("web1, web2")", {"web1", "web2"})) == "web1,web2");
+  CHECK(std::get<Ids>(sent(R"(["web1", "web2"])", {"web1", "web2"})) == Ids{"web1", "web2"});
+}
+
 TEST_CASE("other targets are not changed") {
   for (const TargetType type : {TargetType::glob, TargetType::pcre, TargetType::grain,
                                 TargetType::pillar_exact, TargetType::range, TargetType::ipcidr}) {
