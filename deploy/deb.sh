@@ -20,10 +20,10 @@ mkdir "$deb/source/test"
 cp -Rp test/Makefile test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes their Makefiles
 cp -Rp deploy/debian "$deb/source/debian"
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
-libfcgi=$(dpkg-query -S '*/libfcgi.so.0' | sed 's/:.*//; q')
-sed -i "s/@libfcgi@/$libfcgi (>= $LIBFCGI)/" "$deb/source/debian/control"
+library=$(dpkg-query -S '*/libfcgi.so.0' | sed 's/:.*//; q')
+sed -i "s/@libfcgi@/$library (>= $LIBFCGI)/" "$deb/source/debian/control"
 # Packages of later releases of Debian have greater versions, so that an upgrade of the host upgrades the package.
-release=$(. /etc/os-release && echo "${VERSION_ID:-}")
+release=$(sed -n 's/^VERSION_ID="\{0,1\}\([^"]*\).*/\1/p' /etc/os-release)
 [ ! "$release" ] || sed -i "1s/)/~deb$release)/" "$deb/source/debian/changelog"
 cd "$deb/source"
 # If make runs this script, the environment has the variables of this make. The script hides them from the

@@ -279,25 +279,27 @@ def test_the_first_answer_comes_within_a_minute_and_upgrade_removal_and_purge_ke
     assert [path for path in left if "/.cache/" not in path and not path.startswith("/var/lib/dpkg")] == []
 
 
-@pytest.mark.parametrize("wrong", ["nosuch_key: 1", "rest_fcgi: {listen: unix"])
+@pytest.mark.parametrize("wrong", ["  nosuch_key: 1", "\ttimeout: 1"])
 def test_an_upgrade_with_a_wrong_configuration_keeps_the_old_process(host, wrong):
     apt(host, "install", "/srv/rest-fcgi.deb")
     init(host)
-    keeps_the_old_process(host, "rest_fcgi", "/etc/rest_fcgi/master", f"rest_fcgi: {{{wrong}}}\n")
+    file = "/etc/rest_fcgi/master"
+    text = host.outside(file).read_text().replace("\nrest_fcgi:\n", f"\nrest_fcgi:\n{wrong}\n")
+    keeps_the_old_process(host, "rest_fcgi", file, text, file)
     assert call(host, "cmd.run", "echo still") == "still" and call(host, "test.arg", "b")["args"] == ["b"]
 
 
-def keeps_the_old_process(host, service, path, wrong):
-    """Upgrades the package while the file has the wrong text at its end. The old process answers, and its text names the mistake."""
+def keeps_the_old_process(host, service, path, wrong, fact):
+    """Upgrades the package while the file has the wrong text. The old process answers, and the output has the fact and the command."""
     file = host.outside(path)
     right, process = file.read_text(), main_process(host, service)
-    file.write_text(right + wrong)
+    file.write_text(wrong)
     with asking(host) as some_more:
         some_more()
         status, text = host.status(*APT, "install", "--reinstall", "/srv/rest-fcgi.deb")
         some_more()
         assert (status, main_process(host, service)) == (0, process), text
-        assert path in text and f"systemctl restart {service}" in text
+        assert fact in text and f"systemctl restart {service}" in text
         file.write_text(right)
         host.run("systemctl", "restart", service)
         some_more()
@@ -423,7 +425,9 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
         some_more()
     assert main_process(host, "rest_fcgi-salt") not in (process, "0")
     assert pepper(host, *calls[0]) == before[0]
-    keeps_the_old_process(host, "rest_fcgi-salt", "/etc/salt/master.d/rest_fcgi.conf", "nosuch: [\n")
+    file = "/etc/salt/master.d/rest_fcgi.conf"
+    keeps_the_old_process(host, "rest_fcgi-salt", file, LINE + "nosuch: [\n", file)
+    keeps_the_old_process(host, "rest_fcgi-salt", file, "rest_fcgi: {netapi: [rest_cherrypy]}\n", LINE.strip())
     assert pepper(host, *calls[0]) == before[0]
     for server in ("nginx", "apache2"):
         turn_on(host, server)
