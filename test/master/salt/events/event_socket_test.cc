@@ -33,8 +33,7 @@ TEST_CASE("a missing socket and a refused connection mean that the master does n
   const TempDir dir;
   const Error missing = refusal({.path = dir / "bus.ipc"});
   CHECK(missing.kind == ErrorKind::unavailable);
-  CHECK(missing.message.starts_with(dir / "bus.ipc" +
-                                    ": No such file or directory; no Salt master runs"));
+  CHECK(missing.message.starts_with(dir / "bus.ipc" + ": No such file or directory; no Salt master runs"));
   dir.write("left", "");
   const Error left = refusal({.path = dir / "left"});
   CHECK(left.kind == ErrorKind::unavailable);
