@@ -100,7 +100,7 @@ TEST_CASE("a removed key is a warning with its place") {
   CHECK(settings->warnings.size() == 21);
   for (const std::string& warning : settings->warnings)
     check_message(dir.without_dir(warning), "master:", {": this key has no effect"});
-  check_message(dir.without_dir(settings->warnings.front()), "master:4: token_dir: ");
+  check_message(dir.without_dir(settings->warnings.front()), "master:3: token_dir: ");
 }
 
 EtcdOptions etcd_of(const std::string& master) {

@@ -224,8 +224,8 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
     explainer.explain(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end(), explanation);
   }
   if (explanation.text.empty()) {
-    explanation.text = format("external_auth has no back end{}{}: no user can log in through it\n",
-                              question.eauth.empty() ? "" : " ", question.eauth);
+    const std::string name = question.eauth.empty() ? "" : " " + question.eauth;
+    explanation.text = format("external_auth has no back end{}: no user can log in\n", name);
   }
   return explanation;
 }
