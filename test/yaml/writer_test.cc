@@ -29,13 +29,13 @@ TEST_CASE("write uses blocks with sorted keys, and numbers are written unchanged
         "a:\n  b: 1\nreturn:\n- ms-0: null\n  ms-1: true\n");
   CHECK(written(R"({"none": {}, "empty": []})") == "empty: []\nnone: {}\n");
   CHECK(written("[]") == "[]\n");
-  CHECK(written("5") == "5\n...\n");
+  CHECK(written("5") == "5\n");
   CHECK(written(R"([[1, [2]], {"a": [[]]}])") == "- - 1\n  - - 2\n- a:\n  - []\n");
   for (const char* number : {"0", "-1", "123456789012345678901234567890", "1.0", "-0.5"}) {
-    CHECK(written(number) == std::string(number) + "\n...\n");
+    CHECK(written(number) == std::string(number) + "\n");
   }
-  CHECK(written("1e+16") == "1.0e+16\n...\n");
-  CHECK(written("1.5e-07") == "1.5e-07\n...\n");
+  CHECK(written("1e+16") == "1.0e+16\n");
+  CHECK(written("1.5e-07") == "1.5e-07\n");
 }
 
 TEST_CASE("text that looks like another type is quoted") {
@@ -57,7 +57,7 @@ TEST_CASE("text that looks like another type is quoted") {
   CHECK(written(R"(["20261122000000000001", "ms-0", "a b"])") == "- '20261122000000000001'\n- ms-0\n- a b\n");
 }
 
-TEST_CASE("text is written in PyYAML's style") {
+TEST_CASE("text is written in the style of PyYAML's CSafeDumper") {
   const auto text = [](std::string_view value) {
     return written("[" + Json::string(value).text() + "]").substr(2);
   };
@@ -76,14 +76,14 @@ TEST_CASE("text is written in PyYAML's style") {
   CHECK(text("\U0001F600\x01") == "\"\\U0001F600\\x01\"\n");
 }
 
-TEST_CASE("long text is folded as in PyYAML") {
+TEST_CASE("long text is folded as by PyYAML's CSafeDumper") {
   std::string words;
   for (int i = 0; i < 20; ++i) words += "words ";
   words += "end";
   CHECK(written(R"({"a": ")" + words + R"("})") ==
         "a: " + words.substr(0, 83) + "\n  " + words.substr(84) + "\n");
-  const std::string key(123, 'k');
+  const std::string key(129, 'k');
   CHECK(written("{\"" + key + "\": [1]}") == "? " + key + "\n: - 1\n");
   CHECK(written("{\"" + key.substr(1) + "\": [1]}") == key.substr(1) + ":\n- 1\n");
-  CHECK(written(R"({"": 1, "a\nb": {"c": 2}})") == "? ''\n: 1\n? 'a\n\n  b'\n: c: 2\n");
+  CHECK(written(R"({"": 1, "a\nb": {"c": 2}})") == "'': 1\n? 'a\n\n  b'\n: c: 2\n");
 }

@@ -87,8 +87,8 @@ struct Transcript {
 /// as `.inf`, becomes text. For each such number, calls `unfit` with its node.
 [[nodiscard]] Json to_json(const Node& node, const std::function<void(const Node&)>& unfit = {});
 
-/// Returns a JSON value as YAML in block style. The text is equal to that of PyYAML's safe_dump and ends with
-/// a line feed.
+/// Returns a JSON value as YAML in block style. The text is equal to that of PyYAML's CSafeDumper and ends
+/// with a line feed.
 [[nodiscard]] std::string write(const JsonValue& value);
 
 /// Returns the text that the key of an entry has in JSON. For example, the key `0x1` becomes `1`, and the key
