@@ -577,8 +577,8 @@ int run(int argc, const char* const* argv) {
     default:
       break;
   }
-  const bool is_service = command_line->action == Action::serve || command_line->action == Action::check_salt;
-  auto settings = is_service ? read_settings(*command_line) : settings_of_service(*command_line);
+  auto settings = command_line->action == Action::serve ? read_settings(*command_line)
+                                                        : settings_of_service(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::check_health) return check_health(*settings);
