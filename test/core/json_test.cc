@@ -122,7 +122,7 @@ TEST_CASE("of equal keys the last one counts") {
   CHECK(document.root().find("a")->integer() == 3);
 }
 
-TEST_CASE("malformed JSON, numbers and strings are refused with the byte offset") {
+TEST_CASE("malformed JSON, numbers and strings are refused with line and column") {
   CHECK(reread("") == "Expecting value: line 1, column 1");
   CHECK(reread("   ") == "Expecting value: line 1, column 1");
   CHECK(reread("nope") == "Expecting value: line 1, column 1");
@@ -133,10 +133,10 @@ TEST_CASE("malformed JSON, numbers and strings are refused with the byte offset"
   CHECK(reread("[1,\n \"\xC3\xA9\", x]") == "Expecting value: line 2, column 7");
   for (const std::string word : {"NaN", "Infinity", "-Infinity"}) {
     const std::string sentence =
-        "found " + word + ", which JSON does not have; expected a finite number: byte ";
-    CHECK(reread(word) == sentence + "0");
-    CHECK(reread("[1, " + word + "]") == sentence + "4");
-    CHECK(reread("{\"a\": " + word + "}") == sentence + "6");
+        "found " + word + ", which JSON does not have; expected a finite number: line 1, column ";
+    CHECK(reread(word) == sentence + "1");
+    CHECK(reread("[1, " + word + "]") == sentence + "5");
+    CHECK(reread("{\"a\": " + word + "}") == sentence + "7");
     CHECK(reread("[\"" + word + "\", nope]").starts_with("Expecting value"));
   }
   CHECK(reread("42 43") == "Expecting value: line 1, column 1");
@@ -145,10 +145,10 @@ TEST_CASE("malformed JSON, numbers and strings are refused with the byte offset"
   for (const std::string_view text :
        {R"([{1: 2}])", R"([{"a" 1}])", R"([{"a": 1 "b": 2}])", R"([{"a": 1,}])", R"([{"a": 1)"}) {
     CAPTURE(text);
-    CHECK(reread(text).starts_with("Expecting ',' or '}', or a key in quotes and ':': byte "));
+    CHECK(reread(text).starts_with("Expecting ',' or '}', or a key in quotes and ':': line 1, column "));
   }
   CHECK(reread(R"([1,])") == "Expecting value: line 1, column 4");
-  CHECK(reread("[\"a]").find("byte") != std::string::npos);
+  CHECK(reread("[\"a]").find("line 1, column ") != std::string::npos);
   CHECK(reread("[\"a\\\"\nb\"]") ==
         "Control character inside a string, expected an escape such as \\n: line 1, column 6");
   CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: line 1, column 4");
