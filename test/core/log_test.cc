@@ -143,7 +143,7 @@ TEST_CASE("a check finds a log that cannot be opened, and makes no file") {
   CHECK_FALSE(std::filesystem::exists(dir / "new"));
   const auto folder = log::check({.file = dir / "no/log"});
   REQUIRE_FALSE(folder);
-  CHECK(folder.error().kind == ErrorKind::configuration);
+  CHECK(folder.error().kind == rest_fcgi::ErrorKind::configuration);
   CHECK(folder.error().message.starts_with("rest_fcgi: log_file: "));
   CHECK(folder.error().message.find(dir / "no") != std::string::npos);
   CHECK_FALSE(log::check({.audit_file = dir.path()}));

@@ -299,12 +299,13 @@ TEST_CASE("a path on a local disk causes no warning about the network") {
 
 TEST_CASE("a folder of another user is refused with its owner and a key") {
   if (::geteuid() != 0) return;  // Only root can give a folder to another user.
-  InFile file;
+  const InFile file;
   std::filesystem::create_directory(file.dir / "state");
   REQUIRE(::chown((file.dir / "state").c_str(), 65534, 65534) == 0);
-  const std::string refusal = file.refusal();
-  CHECK(refusal.find("expected root") != std::string::npos);
-  CHECK(refusal.find("state_dir") != std::string::npos);
+  const auto store = Store::open({.path = file.path});
+  REQUIRE_FALSE(store.ok());
+  CHECK(store.error().message.find("expected root") != std::string::npos);
+  CHECK(store.error().message.find("state_dir") != std::string::npos);
 }
 
 TEST_CASE("a removed file is created again, and the log says so") {

@@ -282,7 +282,7 @@ TEST_CASE("work on long expressions and long data is limited") {
       {"a long text for each of many values", "a|" + times(100'000, "x"), How::exact,
        R"({"a": [1)" + times(100'000, ", 1") + "]}"},
       {"any key, and many levels of levels", times(60, "*|") + times(2000, "*:") + "x", How::glob, deep},
-      {"a regular expression that tries all ways", "a|(a+)+(b+)+$", How::pcre,
+      {"a regular expression that tries all ways", "a|(.+)+[!?]$", How::pcre,
        R"({"a": ["c")" + times(10'000, R"(, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac")") + "]}"}};
   for (const auto& row : rows) {
     CHECK_MESSAGE(work_left_by(row.expression, "|", row.how, row.data) == 0, row.what);
@@ -308,8 +308,8 @@ TEST_CASE("the chunks of a request share one limit of work, and a match beyond P
   target::Work late(target::Work::kMost, system_clock().steady());
   CHECK(holds(select(*minions, target_of(TargetType::pcre, "(.+)+[!?]"), late).error().message, "too long"));
   const MinionList long_ids{{std::string(60, 'a'), Json::empty_object(), Json::empty_object()}};
-  CHECK(holds(refusal(long_ids, target_of(TargetType::pcre, "(a+)+b")), "too long"));
-  CHECK(holds(refusal(long_ids, target_of(TargetType::compound, "not E@(a+)+b")), "too long"));
+  CHECK(holds(refusal(long_ids, target_of(TargetType::pcre, "(.+)+[!?]")), "too long"));
+  CHECK(holds(refusal(long_ids, target_of(TargetType::compound, "not E@(.+)+[!?]")), "too long"));
 }
 
 TEST_CASE("a pillar target matches as a grain target does, and pillar_exact has no wildcards") {
