@@ -182,8 +182,7 @@ class Master {
   /// Returns whether the engine supports the client. The configuration may disable a supported client.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
-  /// Returns whether a login may have a token of a back end, such as an OpenID token, in place of the
-  /// password.
+  /// Returns whether a login may have a back end's token, such as an OpenID token, in place of the password.
   [[nodiscard]] virtual bool takes_login_token() const noexcept { return true; }
 
   /// Authorizes a chunk without running it. A real master may make its own checks only when it gets the call.

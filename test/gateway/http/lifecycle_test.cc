@@ -73,10 +73,9 @@ TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 
 
 TEST_CASE("HTTPS to a port without TLS is one warning that names TLS") {
   const Options options = with_http();
-  const CapturedLog log;
   const RunningGateway server(echo, options);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(HttpPeer(port_of(options), true).connected());
-  CHECK(log.count("the client speaks TLS (https://), but this port has no TLS") == 1);
+  CHECK(server.log().count("the client speaks TLS (https://), but this port has no TLS") == 1);
   CHECK(HttpPeer(port_of(options)).request(http_get()).status == 200);
 }
 
