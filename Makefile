@@ -217,7 +217,7 @@ DEPS_BUILD    := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev lib
                  libcurl4-openssl-dev zlib1g-dev libsystemd-dev
 DEPS_DEMO     := nginx curl openssl
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
-                 apache2 libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
+                 apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
                  python3-dev \
                  $(DEPS_DEB) iproute2 net-tools procps # a real minion reads the network and processes with these
@@ -256,7 +256,7 @@ include test/Makefile test/lint/Makefile test/bench/Makefile test/fuzz/Makefile
 .PHONY: deb install uninstall clean
 deb:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEB))
-	$(Q)BUILD='$(BUILD)' AS_BUILT='$(AS_BUILT)' DEPS='$(DEPS_BUILD)' LIBFCGI='$(LIBFCGI)' sh deploy/deb.sh
+	$(Q)BUILD='$(BUILD)' AS_BUILT='$(AS_BUILT)' DEPS='$(DEPS_BUILD)' sh deploy/deb.sh
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh

@@ -52,8 +52,7 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   };
   const Credentials& credentials = chunk.credentials;
   if (options.check_address && credentials.kind == Credentials::Kind::eauth) {
-    // The error has no user, because nobody has logged in yet.
-    if (auto may = options.check_address(credentials.username); !may) return std::move(may).error();
+    if (auto may = check(credentials.username, credentials.eauth); !may) return std::move(may).error();
   }
   if (options.check_address && credentials.kind == Credentials::Kind::token) {
     const auto session = client.master().session(credentials.token, options.deadline);

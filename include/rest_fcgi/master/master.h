@@ -38,7 +38,8 @@ class Permit {
   /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// Returns a copy whose deadline is the earlier of `end` and this Permit's deadline.
+  /// Returns a copy of this Permit. The deadline of the copy is the earlier of `end` and this Permit's
+  /// deadline.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -89,12 +90,6 @@ using Returns = Mailbox<Delivery>;
 [[nodiscard]] inline Error with_jid(Error error, std::string_view jid) {
   error.jid = jid;
   return error;
-}
-
-/// Returns the error for a started job or runner whose returns may be missing for the reason `error`.
-[[nodiscard]] inline Error still_runs(Error error, std::string_view jid) {
-  error.message.insert(0, std::string(jid) + " runs; its returns may be missing: ");
-  return with_jid(std::move(error), jid);
 }
 
 /// A runner's return, as in Salt's event `salt/run/<jid>/ret`.
@@ -181,9 +176,6 @@ class Master {
 
   /// Returns whether the engine supports the client. The configuration may disable a supported client.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
-
-  /// Returns whether a login may have a back end's token, such as an OpenID token, in place of the password.
-  [[nodiscard]] virtual bool takes_login_token() const noexcept { return true; }
 
   /// Authorizes a chunk without running it. A real master may make its own checks only when it gets the call.
   /// `before` is the permit of an earlier chunk, or null. Credentials that equal those of `before` are not

@@ -51,10 +51,6 @@ Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::share
 }
 
 EventBus::~EventBus() {
-  stop();
-}
-
-void EventBus::stop() {
   stopping_ = true;
   static_cast<void>(::eventfd_write(wake_.get(), 1));
   thread_.join();
@@ -152,10 +148,7 @@ Result<void> EventBus::handle_events(FrameReader& reader) {
 void EventBus::tell_refused(const Error& why) {
   if (not_joined_ == why.kind) return;
   not_joined_ = why.kind;
-  log::warning(format(
-      "cannot connect to the Salt master's event bus: {}; requests that wait for minions get 503. If the "
-      "master does not run: systemctl start salt-master",
-      why.message));
+  log::warning(format("cannot connect to the Salt master's event bus: {}", why.message));
 }
 
 void EventBus::tell_joined() {

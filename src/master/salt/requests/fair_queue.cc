@@ -14,9 +14,8 @@ std::size_t at_least_one(std::size_t number) {
 }
 
 Error too_many(std::size_t limit) {
-  return {
-      ErrorKind::unavailable,
-      format("Too many requests wait for the Salt Master: {}, which is the limit; nothing was sent.", limit)};
+  return {ErrorKind::unavailable,
+          format("Too many requests wait for the Salt Master: {}, which is the limit.", limit)};
 }
 
 }  // namespace
