@@ -11,7 +11,7 @@
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, and Debian 13
-#   make ci-here      runs the checks of .ci/run on this machine, without a new Debian
+#   make ci-bare      runs the checks of .ci/run in a new minimal Debian
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
 #   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
 #   make bench        measures rest_fcgi and comparable servers; tables in build/bench; test/bench/Makefile lists its variables
@@ -216,12 +216,12 @@ DEPS_BUILD    := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev lib
                  libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
                  libcurl4-openssl-dev zlib1g-dev libsystemd-dev
 DEPS_DEMO     := nginx curl openssl
+DEPS_DEB      := build-essential debhelper lintian
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
                  apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
                  python3-dev \
                  $(DEPS_DEB) iproute2 net-tools procps # a real minion reads the network and processes with these
-DEPS_DEB      := build-essential debhelper lintian
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev

@@ -20,6 +20,7 @@ echo "bare: making a root of Debian $release"
 mmdebstrap --quiet --variant=minbase --include=make,git "$release" "$root" || exit 2
 # The way to the network is the host's: its resolver, its own certificate authorities, and the settings of pip.
 cp /etc/resolv.conf "$root/etc/"
+echo "127.0.0.1 localhost" >"$root/etc/hosts"
 for file in /usr/local/share/ca-certificates/*.crt /etc/pip.conf; do
   [ ! -e "$file" ] || install -D -m 644 "$file" "$root$file"
 done
