@@ -68,7 +68,7 @@ if [ "$optional" ]; then
 fi
 
 # The servers that were installed must not start at the next boot.
-for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
+for server in nginx:nginx apache2:apache2 etcd-server:etcd openssh-server:ssh; do
   package=${server%:*} service=${server#*:}
   case "$missing$optional " in
     *" $package "*)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # install.sh install|uninstall: installs the programs of $BUILD and their files below $DESTDIR$PREFIX and $DESTDIR$SYSCONFDIR,
-# or removes them. The script never replaces or removes a file in the folder site/ of nginx or apache. It never removes the
-# configuration, users, logs, tokens and jobs.
+# or removes them. If the units of these files are loaded, the script first stops and disables them. It never replaces or removes
+# a site of nginx or Apache, and never removes the configuration, users, logs, tokens and jobs.
 set -eu
 
 verb=${1:-}
@@ -38,24 +38,19 @@ fill() {
 # deploy/ and the drop-ins of deploy/systemd/ are in the folder of README.md. Links to pages of src/ become plain text, because
 # these pages are not installed.
 page() {
-  edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
-    s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g
+  edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
+    s#](\.\./\(nginx\|apache\)/#](\1/#g; s|\([[(]\)deploy/|\1|g
     s|](systemd/\([^)]*\.conf)\)|](\1|g; s|](systemd/|](../../../lib/systemd/system/|g
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# site SERVER: installs the files for nginx or apache. The files in the folder site/ are configuration, so the script does not
-# replace them if they exist.
+# site SERVER FOLDER: installs the page and the sites for nginx or apache. The sites are configuration in FOLDER of $etc, so the script
+# does not replace them if they exist.
 site() {
-  share=share/rest-fcgi/$1
-  paths="s|nclude rest_fcgi/site/|nclude $(escaped "$SYSCONFDIR")/rest_fcgi/$1/|; s|nclude rest_fcgi/|nclude $(escaped "$PREFIX")/$share/|"
-  page "$top/$1/README.md" "$usr/$share/README.md"
-  for file in "$top/$1"/*.conf; do
-    edit "$file" "$usr/$share/${file##*/}" "$paths"
-  done
-  for file in "$top/$1"/site/*.conf; do
-    own=$etc/rest_fcgi/$1/${file##*/}
-    [ "$verb" = uninstall ] || [ -e "$own" ] || edit "$file" "$own" "$paths"
+  page "$top/$1/README.md" "$doc/$1/README.md"
+  for file in "$top/$1"/rest_fcgi*; do
+    own=$etc/$2/sites-available/${file##*/}
+    [ "$verb" = uninstall ] || [ -e "$own" ] || edit "$file" "$own" "s#/usr/\(bin\|share\)/#$(escaped "$PREFIX")/\1/#"
   done
 }
 
@@ -66,6 +61,14 @@ if [ "${CHECK_BUILD:-}" ]; then
       exit 1
     fi
   done
+fi
+
+systemd=$top/deploy/systemd
+loaded() { [ -e "$1" ] && [ "$(readlink -f "$(systemctl show -P FragmentPath "${1##*/}" 2>/dev/null)")" = "$(readlink -f "$1")" ]; }
+if [ "$verb" = uninstall ] && loaded "$usr/lib/systemd/system/rest_fcgi.service"; then
+  # shellcheck disable=SC2046 # The shell must split the list into words.
+  systemctl disable --now $(cd "$systemd" && ls rest_fcgi*.socket rest_fcgi.service rest_fcgi-salt.service)
+  systemctl stop 'rest_fcgi-run@*.service' 'rest_fcgi-pam@*.service'
 fi
 
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
@@ -81,13 +84,12 @@ fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
 options=$([ "$verb" = uninstall ] || "$BUILD/rest_fcgi" --help | sed -n 's/^  \(-. \[ \)\{0,1\}\(--[a-z-]*\).*/\2/p' | tr '\n' ' ')
 edit "$top/deploy/completion.bash" "$usr/share/bash-completion/completions/rest_fcgi" "s/@options@/${options% }/"
 
-systemd=$top/deploy/systemd
 for unit in "$systemd"/*.service "$systemd"/*.socket; do
   fill "$unit" "$usr/lib/systemd/system/${unit##*/}"
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
-for example in salt-master http-port manage-host; do # optional drop-ins, which an administrator copies
+for example in salt-master manage-host; do # optional drop-ins, which an administrator copies
   fill "$systemd/$example.conf" "$doc/$example.conf"
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
@@ -102,8 +104,8 @@ for name in prometheus grafana; do
     place 644 "$file" "$doc/$name/${file##*/}"
   done
 done
-site nginx
-site apache
+site nginx nginx
+site apache apache2
 if [ "$verb" = uninstall ]; then
-  rmdir "$usr/lib/rest_fcgi/modules" "$usr/lib/rest_fcgi" "$usr/share/rest-fcgi"/* "$usr/share/rest-fcgi" "$doc"/* "$doc" 2>/dev/null || true
+  rmdir "$usr/lib/rest_fcgi/modules" "$usr/lib/rest_fcgi" "$doc"/* "$doc" 2>/dev/null || true
 fi

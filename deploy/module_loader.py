@@ -2,7 +2,8 @@
 """Loads execution modules in Salt's format for rest_fcgi, and calls a function of a module.
 
 rest_fcgi starts this program for each call, and once to list all functions.
-The program reads a request and writes an answer. Each is one line of JSON.
+The program reads a request and writes an answer. Each is one line of JSON. The answer to a request for the list is
+`[]` and one line for each file, so that rest_fcgi knows the file that ends the program.
 If a function calls a function of rest_fcgi, the program writes the call as a line and reads the result as a line.
 The output of modules goes to standard error.
 
@@ -13,6 +14,7 @@ import functools
 import json
 import os
 import re
+import stat
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
@@ -254,10 +256,45 @@ def raised_by(answer):
 # --- modules ------------------------------------------------------------------------------------------------------
 
 
+class NeighbourFinder:
+    """Lets a module import the files beside it while the module loads, as on a minion. The folder is the last one of
+    `sys.path`. A file that users other than `owners` can change is refused, as rest_fcgi refuses such a module."""
+
+    def __init__(self, path, owners):
+        self.folder = os.path.dirname(path)
+        self.owners = owners
+        (self.finder,) = (one for one in sys.meta_path if getattr(one, "__name__", "") == "PathFinder")
+
+    def __enter__(self):
+        sys.path.append(self.folder)
+        sys.meta_path.insert(sys.meta_path.index(self.finder), self)
+
+    def __exit__(self, *_):
+        sys.meta_path.remove(self)
+        sys.path.remove(self.folder)
+
+    def find_spec(self, name, path=None, target=None):
+        spec = self.finder.find_spec(name, path, target)
+        if spec and spec.has_location and spec.origin.startswith(self.folder + "/"):
+            part = os.path.realpath(spec.origin)
+            self.check(part, name)
+            while part != "/":
+                part = os.path.dirname(part)
+                self.check(part, name, stat.S_ISVTX)
+        return spec
+
+    def check(self, part, name, protection=0):
+        status = os.stat(part)
+        is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & protection
+        if is_open or status.st_uid not in self.owners:
+            raise ImportError(f"{part} can be changed by users other than root and the server's user", name=name)
+
+
 class Module:
     """A loaded module. The name is the module's `__virtualname__`, if set."""
 
-    def __init__(self, path, dunders):
+    def __init__(self, path, dunders, owners=()):
+        """Without `owners`, the module cannot import the files beside it."""
         self.path = path
         self.name = os.path.basename(path)[: -len(".py")]
         self.module = types.ModuleType(NAMESPACE + self.name)
@@ -265,7 +302,11 @@ class Module:
         sys.modules[self.module.__name__] = self.module
         with open(path, "rb") as file:
             code = compile(file.read(), path, "exec")
-        exec(code, vars(self.module))
+        if owners:
+            with NeighbourFinder(path, owners):
+                exec(code, vars(self.module))
+        else:
+            exec(code, vars(self.module))
         if "salt" in sys.modules:
             import_by_attribute()
         add_levels()
@@ -330,6 +371,7 @@ class Functions(Mapping):
         self.python = request["python"]
         self.native = set(request["native"])  # names of the functions that rest_fcgi runs itself
         self.shipped = request["shipped"]
+        self.uid = request["uid"]  # of rest_fcgi, which may be another user
         self.pillar = request["pillar"]
         self.context = {}
         self.dunders = {
@@ -346,7 +388,8 @@ class Functions(Mapping):
 
     def load(self, path):
         if path not in self.modules:
-            self.modules[path] = module = Module(path, self.dunders)
+            owners = () if path in self.shipped.values() else (0, self.uid)
+            self.modules[path] = module = Module(path, self.dunders, owners)
             module.ask_virtual()
         return self.modules[path]
 
@@ -581,16 +624,28 @@ class TooLong(BaseException):
 
 
 def load_in_time(functions, path, seconds):
+    """Loads a module. Raises TooLong after `seconds`. If the module catches this, or if C code goes on, ends the program."""
     import _signal as signal  # the import of `signal` is slower, because `signal` creates enumerations
+    import faulthandler
+
+    raised = []
 
     def end(*_):
-        raise TooLong(f"took longer than {seconds:g} seconds to load")
+        late = TooLong(f"took longer than {seconds:g} seconds to load")
+        if raised and os.getpid() == functions.channel.process:
+            functions.channel.write(encoded({"path": path, "broken": str(late)}))
+            os._exit(1)
+        raised.append(late)
+        raise late
 
     signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    faulthandler.dump_traceback_later(seconds + 1, exit=True)
     try:
         return functions.load(path)
     finally:
+        if os.getpid() == functions.channel.process:  # a process that the module forked has no watchdog
+            faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -604,17 +659,25 @@ def index_of(path, functions, seconds):
     return {"path": path, "missing": module.missing, "functions": found}
 
 
-def answer_to_index(request, channel):
+def write_index(request, channel):
+    channel.write("[]")
     functions = Functions(request, channel)
-    return encoded([index_of(path, functions, request["seconds"]) for path in request["index"]])
+    for path in request["index"]:
+        answer = encoded(index_of(path, functions, request["seconds"]))
+        if os.getpid() != channel.process:  # a module may fork while it loads
+            os._exit(0)
+        channel.write(answer)
 
 
 def main():
     channel = Channel()
     request = channel.read()
-    answer = answer_to_index(request, channel) if "index" in request else answer_to_call(request, channel)
-    if os.getpid() == channel.process:  # a forked process of a function must not answer
-        channel.write(answer)
+    if "index" in request:
+        write_index(request, channel)
+    else:
+        answer = answer_to_call(request, channel)
+        if os.getpid() == channel.process:  # a forked process of a function must not answer
+            channel.write(answer)
     sys.stderr.flush()
     os._exit(0)  # os._exit does not wait for threads of a function
 

@@ -4,13 +4,14 @@
 The program runs in the Python of the host's salt-ssh. Its argument is the path of the master's file.
 Standard input is a JSON object with `tgt`, `tgt_type`, `fun`, `arg`, `kwarg` and `jid`.
 `timeout`, `roster` and `roster_file` are optional. rest_fcgi has checked the values and the caller's permission.
-Standard output is `{"return": ...}`, or `{"error": sentence, "kind": kind}`.
+Standard output is `{"return": ...}`, or `{"error": sentence, "kind": kind, "detail": text}`. `detail` is for the log only.
 
 rest_fcgi does not use the command line of salt-ssh, because every user of the host could see the arguments.
 The command line also reads some arguments as options."""
 
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -35,8 +36,7 @@ def take_streams():
 
 def roster_path(opts, name):
     """Returns the path of a file in the folders of the master's `rosters`, without the working directory."""
-    folders = opts.get("rosters") or []
-    for folder in [folders] if isinstance(folders, str) else folders:
+    for folder in opts["rosters"]:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
@@ -58,18 +58,30 @@ def call(config, request):
     low = {key: request[key] for key in FIELDS if key in request}
     # Salt fails if an argument is not a string, so all other values become JSON text.
     low["arg"] = [one if isinstance(one, str) else json.dumps(one) for one in request["arg"]]
+    folders = opts.get("rosters") or []
+    # If the master's file has `roster_file`, Salt needs a list here.
+    opts["rosters"] = [folders] if isinstance(folders, str) else folders
+    groups = opts.get("ssh_list_nodegroups") or {}
+    if request["tgt_type"] == "nodegroup" and request["tgt"] not in groups:
+        raise Refused(f"unknown node group '{request['tgt']}'; expected a name in 'ssh_list_nodegroups' of the master's file.")
     if "roster_file" in request:
         low["roster_file"] = roster_path(opts, request["roster_file"])
     return salt.client.ssh.client.SSHClient(mopts=opts, disable_custom_roster=True).cmd_sync(low)
 
 
+def without_folders(text):
+    return re.sub(r"(?<![\w.])/(?:[^/\s'\":]+/)+", "", str(text))
+
+
 def failure(error):
-    """Returns the answer for an exception. The answer leaves out the text of an unexpected exception."""
+    """Returns the answer for an exception. The answer leaves out the text of an unexpected exception.
+    The other texts are shown without the folders of paths, and the log has the whole text."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, Refused) or "SaltInvocationError" in names:
-        return {"error": str(error), "kind": "invocation"}
-    if isinstance(error, (ImportError, PermissionError)) or names & {"SaltClientError", "SaltSystemExit"}:
-        return {"error": f"salt-ssh cannot run: {error}", "kind": "unavailable"}
+        return {"error": without_folders(error), "kind": "invocation"}
+    if isinstance(error, (ImportError, OSError)) or names & {"SaltClientError", "SaltSystemExit"}:
+        reason = f"salt-ssh cannot run: {error}"
+        return {"error": without_folders(reason), "kind": "unavailable", "detail": reason}
     last = traceback.extract_tb(error.__traceback__)[-1]
     return {"error": f"{type(error).__name__} in {last.filename}:{last.lineno}", "kind": "internal"}
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include <algorithm>
@@ -14,29 +16,38 @@
 #include <vector>
 
 #include "rest_fcgi/auth/crypt_hash.h"
+#include "rest_fcgi/auth/password_file.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/kept_ports.h"
 #include "rest_fcgi/engine/monitor.h"
 #include "rest_fcgi/engine/service.h"
+#include "rest_fcgi/engine/service_user.h"
+#include "rest_fcgi/engine/supervisor.h"
 #include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
+#include "rest_fcgi/metrics/application.h"
 #include "rest_fcgi/metrics/writer.h"
+#include "rest_fcgi/netapi/refusals.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
+#include "rest_fcgi/store/backup.h"
+#include "rest_fcgi/store/store.h"
 #include "rest_fcgi/watch/watch.h"
 
 // The program rest_fcgi creates the components and connects them.
@@ -45,7 +56,8 @@ namespace rest_fcgi {
 namespace {
 
 int fail(const Error& error, int status) {
-  std::fputs(format("rest_fcgi: {}\n", error.message).c_str(), stderr);
+  const std::string text = format("rest_fcgi: {}\n", error.message);
+  std::fputs(log::for_standard_error(log::Level::error, text).c_str(), stderr);
   return status;
 }
 
@@ -70,6 +82,18 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
   for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
     config::leave_to_master(mistake, *settings);
   }
+  return settings;
+}
+
+/// Reads the settings for a command of the operator. As root, this process then works as the service does.
+/// Without `becomes_user`, it stays root.
+Result<config::Settings> settings_of_service(const config::CommandLine& command_line,
+                                             bool becomes_user = true) {
+  if (auto works = engine::work_as_service(command_line.config, becomes_user); !works)
+    return std::move(works).error();
+  auto settings = read_settings(command_line);
+  if (!settings || !becomes_user) return settings;
+  if (auto works = engine::work_as_owner(settings->store.path); !works) return std::move(works).error();
   return settings;
 }
 
@@ -102,8 +126,9 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   for (const netapi::Module module : settings.front_ends.served) {
     auto application = make_application(module, settings, client, streams);
     if (!application) return std::move(application).error();
-    made[module] = monitor == nullptr ? *std::move(application)
-                                      : monitor->counted(netapi::name_of(module), *std::move(application));
+    made[module] = http::with_request_id(
+        monitor == nullptr ? *std::move(application)
+                           : monitor->counted(netapi::name_of(module), *std::move(application)));
   }
   std::vector<netapi::Mount> mounts;
   for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
@@ -125,7 +150,16 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
     for (http::Application& application : applications.http)
       application = monitor->with_metrics(master, authorized, std::move(application));
   }
+  applications.monitoring_at_once = metrics::answer_health;
+  applications.on_refused = [monitor, fastcgi = settings.front_ends.mounts](std::string_view port,
+                                                                            http::Status status) {
+    // With several modules over FastCGI, the module of a refused request is not known.
+    const bool is_known = port.empty() && fastcgi.size() == 1;
+    const std::string_view module = is_known ? netapi::name_of(fastcgi.front().second) : "fastcgi";
+    monitor->count_refused(port.empty() ? module : port, status);
+  };
   if (settings.front_ends.health) {
+    applications.at_once = metrics::answer_health;
     applications.fastcgi = monitor->with_health(std::move(applications.fastcgi));
     for (http::Application& application : applications.http)
       application = monitor->with_health(std::move(application));
@@ -158,19 +192,39 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Makes the applications only to find errors in the configuration, for example in certificates.
+/// Returns the options of all sockets of the gateway, including the port for Prometheus.
+gateway::Options sockets_of(const config::Settings& settings) {
+  gateway::Options sockets = settings.gateway;
+  sockets.answers_health = settings.front_ends.health;
+  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
+  return sockets;
+}
+
+/// The checks of the start, of a reload and of --check-config. The three also make a client and applications,
+/// which finds further errors.
+Result<void> check_start(const config::Settings& settings, const gateway::Options& sockets) {
+  if (auto good = gateway::check_start(sockets); !good) return good;
+  if (auto good = log::check(settings.log); !good) return good;
+  return store::Store::check(settings.store);
+}
+
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
+  const gateway::Options sockets = sockets_of(settings);
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
     event_bus = salt::describe_event_bus(settings.salt);
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
-  for (std::string& warning : etcd_warnings(settings)) {
+  std::vector<std::string> warnings = etcd_warnings(settings);
+  for (std::string& taken : gateway::taken_addresses(sockets)) warnings.push_back(std::move(taken));
+  for (std::string& warning : warnings) {
     const Error placed = config::with_place({ErrorKind::configuration, std::move(warning), {}}, settings);
     settings.warnings.push_back(placed.message);
   }
+  if (auto warning = store::network_warning(settings.store.path))
+    settings.warnings.push_back(*std::move(warning));
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
-  if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);
+  const Result<void> can_start = check_start(settings, sockets);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return fail(runtime.error(), settings);
@@ -179,17 +233,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   const auto applications = make_applications(settings, *client, streams, nullptr);
   if (!applications) return fail(applications.error(), settings);
+  if (!can_start) return fail(can_start.error(), settings);
   return print(summary + idle_rule_lines(settings, *runtime));
-}
-
-/// If the master does not run, prints only a warning.
-int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
-  if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
-  const std::string event_bus = salt::describe_event_bus(settings.salt);
-  if (event_bus.find("cannot") == std::string::npos) return EXIT_SUCCESS;
-  return print(format(
-      "The master's event bus {}. Requests get 503 until the master runs: systemctl start salt-master\n",
-      event_bus));
 }
 
 /// Returns whether a login error means that the back end failed. Such an error says nothing about the
@@ -224,6 +269,53 @@ int revoke(const config::Settings& settings, const config::CommandLine& command_
   return done ? print(*done + "\n") : fail(done.error(), settings);
 }
 
+/// Stays root, because only root may change the file of users.
+int write_user(const config::CommandLine& command_line) {
+  const bool is_new = command_line.action == config::CommandLine::Action::add_user;
+  const auto settings = settings_of_service(command_line, false);
+  if (!settings) return fail(settings.error());
+  if (settings->engine == config::Engine::salt) {
+    return fail({ErrorKind::configuration,
+                 "found engine: salt, expected the embedded engine: the Salt master checks the passwords"});
+  }
+  struct stat master {};
+  if (::stat(command_line.config.c_str(), &master) != 0)
+    return fail({ErrorKind::configuration, errno_text()});
+  const auto path = auth::write_user(
+      settings->auth, {.is_new = is_new, .user = command_line.username, .group = master.st_gid},
+      [&] { return config::read_new_password(command_line); });
+  if (!path) return fail(path.error(), *settings);
+  const std::string& user = command_line.username;
+  if (!is_new) return print(format("{} has a new password in {}.\n", user, *path));
+  return print(
+      format("{} is added to {}.\n{}", user, *path, config::describe_rules(*settings, command_line)));
+}
+
+/// Stays root, so that the copy can be in every folder. SQLite gives the files beside the database the owner
+/// of the database.
+int back_up(const config::CommandLine& command_line) {
+  const auto settings = settings_of_service(command_line, false);
+  if (!settings) return fail(settings.error());
+  const auto done = store::back_up(settings->store.path, command_line.copy);
+  if (!done) return fail(done.error(), *settings);
+  return print(format("{} is copied to {}.\n", settings->store.path, command_line.copy));
+}
+
+int restore(const config::CommandLine& command_line) {
+  // The user of the service may lack access to the copy, so the copy is opened first.
+  const UniqueFd copy(::open(command_line.copy.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copy) {
+    return fail(
+        {ErrorKind::configuration, format("{}: cannot be opened: {}", command_line.copy, errno_text())});
+  }
+  const auto settings = settings_of_service(command_line);
+  if (!settings) return fail(settings.error());
+  const auto done = store::restore(settings->store.path, copy.get());
+  if (!done) return fail(done.error(), *settings);
+  return print(
+      format("{} has the content of {}. The service can start.\n", settings->store.path, command_line.copy));
+}
+
 int explain(config::Settings settings, const config::CommandLine& command_line) {
   if (settings.engine == config::Engine::salt) {
     return fail(
@@ -231,8 +323,9 @@ int explain(config::Settings settings, const config::CommandLine& command_line) 
          "--explain: found engine: salt, expected the embedded engine: the master decides about its rules"});
   }
   settings = std::move(settings).without_files();
-  const auto explanation = embedded::explain(settings.embedded, settings.auth,
-                                             {command_line.username, command_line.fun, command_line.tgt});
+  const auto explanation =
+      embedded::explain(settings.embedded, settings.auth,
+                        {command_line.eauth, command_line.username, command_line.fun, command_line.tgt});
   if (!explanation) return fail(config::with_place(explanation.error(), settings), EX_CONFIG);
   if (const int status = print(explanation->text); status != EXIT_SUCCESS) return status;
   return explanation->allowed ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -242,6 +335,13 @@ Result<void> open_log(const config::Settings& settings) {
   if (auto opened = log::open(settings.log); !opened) return opened;
   for (const std::string& warning : settings.warnings) log::warning(warning);
   return {};
+}
+
+/// All modules count refused requests together, also after a reload.
+void share(const std::shared_ptr<netapi::Refusals>& refusals, config::Settings& settings) {
+  settings.netapi.refusals = refusals;
+  settings.rest_cherrypy.common.refusals = refusals;
+  settings.rest_tornado.common.refusals = refusals;
 }
 
 /// A reload cannot open or close ports, so `wanted` gets the ports that were opened at the start. Errors:
@@ -268,8 +368,14 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
                  "rest_fcgi: engine: found another engine, expected the running one: restart the service to "
                  "change it"};
   }
+  gateway::Options sockets = sockets_of(*wanted);
+  // A service without an address was given a socket at its start.
+  const bool was_given_a_socket = at_start.gateway.listen.empty() && sockets_of(at_start).http.empty();
+  if (was_given_a_socket && sockets.listen.empty()) sockets.listen = "fd:0";
+  if (auto good = check_start(*wanted, sockets); !good) return config::with_place(good.error(), *wanted);
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
+  share(at_start.netapi.refusals, *wanted);
   const auto client = make_client(*wanted, runtime);
   if (!client) return config::with_place(client.error(), *wanted);
   auto applications = make_applications(*wanted, *client, streams, monitor);
@@ -300,15 +406,6 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
     const auto until = std::chrono::duration_cast<std::chrono::seconds>(one.until.time_since_epoch());
     writer.sample({{"module", one.name}}, static_cast<double>(until.count()));
   }
-}
-
-/// If the error says that a port is in use, adds the hint that salt-api may use this port.
-Error with_hint(Error error, const config::Settings& settings) {
-  const bool is_taken = error.message.find("Address already in use") != std::string::npos;
-  if (is_taken && settings.engine == config::Engine::salt) {
-    error.message += "; if salt-api uses the port: systemctl disable --now salt-api";
-  }
-  return error;
 }
 
 void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) {
@@ -343,12 +440,28 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
   return monitor;
 }
 
+/// Tells systemd and load balancers that this process ends. In a hand-over, the next process has taken over.
+void announce(gateway::Ending ending, std::chrono::milliseconds shutdown_timeout, engine::Monitor* monitor) {
+  if (ending == gateway::Ending::hand_over) {
+    constexpr std::chrono::seconds kEnd{15};
+    return engine::leave_supervisor(std::chrono::ceil<std::chrono::seconds>(shutdown_timeout) + kEnd);
+  }
+  if (monitor != nullptr) monitor->health().stop();
+  engine::notify_systemd("STOPPING=1\nSTATUS=stopping: waits for running requests and jobs");
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
+  const gateway::Options sockets = sockets_of(settings);
+  if (auto good = check_start(settings, sockets); !good) return fail(good.error(), settings);
   if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
   auto made = engine::make_runtime(settings);
   if (!made) return fail(made.error(), settings);
   const engine::Runtime runtime = *std::move(made);
+  const auto refusals = std::make_shared<netapi::Refusals>();
+  share(refusals, settings);
+  const auto write_refusals = [refusals] { refusals->write_sums(system_clock()); };
+  const auto every_second = runtime.store->every_second(write_refusals);
   const auto client = make_client(settings, runtime);
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
@@ -356,33 +469,46 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   const auto monitor = make_monitor(settings, runtime, *client);
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
-  gateway::Options sockets = settings.gateway;
-  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Requests arrive as soon as the sockets are open, so the applications are made before the sockets.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
-  if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
+  if (!gateway) return fail(gateway.error(), settings);
   if (monitor) {
     monitor->on_collect(
         [&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->statistics()); });
   }
-  engine::store_ports(sockets.http);
+  (*gateway)->keep_ports(engine::store_port);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
   const engine::Watchdog watchdog(*runtime.store);
-  engine::notify_systemd("READY=1\nSTATUS=answers requests");
-  const Result<gateway::Ended> served = (*gateway)->serve(*std::move(applications), [&] {
-    engine::notify_systemd("RELOADING=1");
-    auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
-    engine::notify_systemd(reloaded ? "READY=1\nSTATUS=answers requests"
-                                    : "READY=1\nSTATUS=answers requests with the old configuration; the new "
-                                      "configuration has a mistake");
-    return reloaded;
-  });
-  engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
+  engine::notify_systemd("READY=1");
+  std::optional<engine::StatusLine> status;
+  if (engine::has_service_manager()) status.emplace(monitor->health());
+  log::notice(config::start_line(settings, command_line));
+  const Result<gateway::Ended> served = (*gateway)->serve(
+      *std::move(applications),
+      {.read =
+           [&] {
+             engine::notify_systemd("RELOADING=1");
+             return reload(command_line, settings, runtime, streams, monitor.get());
+           },
+       .ended =
+           [&](const Result<void>& ended) {
+             engine::notify_systemd("READY=1");
+             if (status)
+               status->note(ended ? ""
+                                  : "the old configuration is in use: the new configuration has a mistake");
+             engine::report_reload(ended);
+           }},
+      {[&](gateway::Ending ending) {
+         if (status) status->end();
+         announce(ending, sockets.shutdown_timeout, monitor.get());
+       },
+       [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }});
+  write_refusals();
   if (!served) return fail(served.error(), settings);
-  if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
+  if (served->running > 0) {
     // Detached worker threads still use the objects of this function, so the process exits without running
     // destructors.
     std::fflush(nullptr);
@@ -408,7 +534,7 @@ int watch_events(const config::CommandLine& command_line) {
   const auto token = config::read_token(command_line);
   if (!token) return fail(token.error());
   if (options.url.empty()) {
-    const auto settings = read_settings(command_line);
+    const auto settings = settings_of_service(command_line);
     if (!settings) return fail(settings.error());
     auto url = config::local_events_url(*settings);
     if (!url) return fail(url.error());
@@ -429,14 +555,35 @@ int run(int argc, const char* const* argv) {
     const auto done = config::init(*command_line, auth::crypt_hash);
     return done ? print(*done) : fail(done.error());
   }
+  if (command_line->action == Action::reload) {
+    const auto reloaded = engine::request_reload();
+    return reloaded ? EXIT_SUCCESS : fail(reloaded.error());
+  }
+  if (command_line->action == Action::undo) {
+    const auto done = config::undo();
+    return done ? print(*done) : fail(done.error());
+  }
   gateway::harden_process();
+  if (command_line->action == Action::serve) engine::supervise();
   keep_memory();
-  if (command_line->action == Action::watch) return watch_events(*command_line);
-  auto settings = read_settings(*command_line);
+  switch (command_line->action) {
+    case Action::watch:
+      return watch_events(*command_line);
+    case Action::add_user:
+    case Action::set_password:
+      return write_user(*command_line);
+    case Action::back_up:
+      return back_up(*command_line);
+    case Action::restore:
+      return restore(*command_line);
+    default:
+      break;
+  }
+  auto settings = command_line->action == Action::serve ? read_settings(*command_line)
+                                                        : settings_of_service(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::check_health) return check_health(*settings);
-  if (command_line->action == Action::check_salt) return check_master(*settings, *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
   if (command_line->action == Action::revoke) return revoke(*settings, *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);

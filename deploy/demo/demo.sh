@@ -75,10 +75,9 @@ write_master() (
 )
 
 write_nginx() {
-  rm -rf "$demo/rest_fcgi"
-  cp -R "$top/nginx" "$demo/rest_fcgi"
-  printf 'server "unix:%s/rest_fcgi.sock";\n' "$socket_dir" >"$demo/rest_fcgi/site/unix_address.conf"
-  printf 'listen 127.0.0.1:%s;\n' "$port" >"$demo/rest_fcgi/site/listen.conf"
+  socket=$(printf %s "$socket_dir/rest_fcgi.sock" | sed 's/[&|\]/\\&/g')
+  sed -e "s|server unix:.*;|server \"unix:$socket\";|" -e "s|listen 127.0.0.1:8001;|listen 127.0.0.1:$port;|" \
+    -e "s|server 127.0.0.1:8000;|server 127.0.0.1:$http_port;|" "$top/nginx/rest_fcgi" >"$demo/site"
   {
     [ "$(id -u)" != 0 ] || echo "user $worker_user $worker_group;"
     cat "$here/nginx.conf"

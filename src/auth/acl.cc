@@ -2,6 +2,8 @@
 #include "auth/acl.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
@@ -81,6 +83,21 @@ bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pa
   return is_given;
 }
 
+/// Returns the regular expression of a glob such as `*.ping`, or std::nullopt if the text is no glob.
+std::optional<std::string> regex_of_glob(std::string_view text) {
+  if (text.find('*') == std::string_view::npos || text.find_first_of("\\^$+|(){}") != std::string_view::npos)
+    return std::nullopt;
+  std::string regex;
+  for (const char c : text) {
+    if (c == '*' || c == '?') {
+      regex += c == '*' ? ".*" : ".";
+    } else {
+      regex += c == '.' ? std::string("\\.") : std::string(1, c);
+    }
+  }
+  return compile_python_regex(regex) ? std::optional(regex) : std::nullopt;
+}
+
 }  // namespace
 
 Result<Regex> compile_python_regex(std::string_view pattern) {
@@ -102,6 +119,11 @@ Result<AclPattern> AclPattern::make(std::string_view text) {
   if (text == ".*" || text.find_first_of(kSpecial) == std::string_view::npos) return pattern;
   auto regex = compile_python_regex(text);
   if (!regex) {
+    if (const auto meant = regex_of_glob(text)) {
+      return Error{ErrorKind::configuration,
+                   format("\"{}\" is neither an exact name nor a regular expression, but a glob: write '{}'",
+                          excerpt(text, kMaxShown), *meant)};
+    }
     return Error{ErrorKind::configuration,
                  format("\"{}\" is neither an exact name nor a regular expression: {}",
                         excerpt(text, kMaxShown), regex.error().message)};

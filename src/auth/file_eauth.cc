@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "rest_fcgi/core/access.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -114,12 +115,14 @@ class Users {
 
 class FileEauth {
  public:
+  /// An empty `hashtype` means that lines are not checked.
   FileEauth(std::string path, FieldLayout layout, PasswordHash matches,
-            std::shared_ptr<PasswordHashLimiter> limiter)
+            std::shared_ptr<PasswordHashLimiter> limiter, std::string hashtype = "")
       : path_(std::move(path)),
         layout_(std::move(layout)),
         matches_(std::move(matches)),
-        limiter_(std::move(limiter)) {}
+        limiter_(std::move(limiter)),
+        hashtype_(std::move(hashtype)) {}
 
   [[nodiscard]] Result<Verdict> verify(const Login& login);
 
@@ -139,10 +142,14 @@ class FileEauth {
   }
 
  private:
+  /// Logs a warning for each line whose user cannot log in, because the line has no hash of `hashtype_`.
+  void warn_of_lines(std::string_view text) const;
+
   const std::string path_;
   const FieldLayout layout_;
   const PasswordHash matches_;
   const std::shared_ptr<PasswordHashLimiter> limiter_;
+  const std::string hashtype_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
   std::string stamp_;
@@ -196,6 +203,27 @@ std::string FileEauth::stamp() const {
   return format("changed just now {}", ++number);
 }
 
+void FileEauth::warn_of_lines(std::string_view text) const {
+  constexpr std::size_t kMostWarnings = 10;
+  if (hashtype_.empty()) return;
+  const std::string what = hashtype_.starts_with("plain") ? "password" : hashtype_ + " hash";
+  std::size_t number = 0, wrong = 0;
+  while (!text.empty()) {
+    const std::string_view line = next_token(text, '\n');
+    ++number;
+    const auto entry = layout_.read(line);
+    if (entry ? is_hash_or_locked(hashtype_, entry->stored) : layout_.ignores(line)) continue;
+    if (++wrong > kMostWarnings) continue;
+    const std::string user = entry ? format(" for the user {}", quoted_excerpt(entry->username)) : "";
+    log::warning(format("external_auth: file: {}:{}: found no {}{}, expected one; this user cannot log in",
+                        path_, number, what, user));
+  }
+  if (wrong > kMostWarnings) {
+    log::warning(
+        format("external_auth: file: {}: {} more lines have no {}", path_, wrong - kMostWarnings, what));
+  }
+}
+
 Result<std::shared_ptr<const Users>> FileEauth::users() {
   const std::lock_guard lock(mutex_);
   if (users_ != nullptr && stamp() == stamp_) return users_;
@@ -204,6 +232,7 @@ Result<std::shared_ptr<const Users>> FileEauth::users() {
   if (!opened) return std::move(opened).error();
   auto bytes = read_to_end(opened->fd.get(), kMaxFileSize);
   if (!bytes) return std::move(bytes).error();
+  warn_of_lines({bytes->data(), bytes->size()});
   auto users = std::make_shared<const Users>(*std::move(bytes), layout_);
   if (!opened->stamp.empty()) {
     users_ = users;
@@ -219,10 +248,15 @@ Eauth eauth_of(const std::shared_ptr<FileEauth>& parts) {
 
 }  // namespace
 
-std::optional<FieldLayout::Entry> FieldLayout::read(std::string_view line) const {
+bool FieldLayout::ignores(std::string_view line) const {
   line = stripped(line);
-  if (comments && line.starts_with('#')) return std::nullopt;
-  if (!realm.empty() && field(line, separator, 1) != realm) return std::nullopt;
+  return line.empty() || (comments && line.starts_with('#')) ||
+         (!realm.empty() && field(line, separator, 1) != realm);
+}
+
+std::optional<FieldLayout::Entry> FieldLayout::read(std::string_view line) const {
+  if (ignores(line)) return std::nullopt;
+  line = stripped(line);
   const auto name = field(line, separator, username);
   const auto stored = field(line, separator, password);
   if (!name || !stored) return std::nullopt;
@@ -253,15 +287,17 @@ Eauth file_eauth(std::string path, FieldLayout layout, PasswordHash hash,
 Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
-  auto hash = settings->type == Type::htdigest   ? make_htdigest_hash(settings->layout.realm)
-              : settings->type == Type::htpasswd ? make_password_hash("htpasswd")
-                                                 : make_password_hash(settings->hashtype);
+  const std::string hashtype = settings->type == Type::htdigest   ? "htdigest"
+                               : settings->type == Type::htpasswd ? "htpasswd"
+                                                                  : settings->hashtype;
+  auto hash = settings->type == Type::htdigest ? make_htdigest_hash(settings->layout.realm)
+                                               : make_password_hash(hashtype);
   if (!hash) {
     return Error{ErrorKind::configuration,
                  format("external_auth: file: ^hashtype: {}", hash.error().message)};
   }
   const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
-                                                 *std::move(hash), std::move(limiter));
+                                                 *std::move(hash), std::move(limiter), hashtype);
   // A missing file is not an error here, because the administrator may create the file later.
   const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {

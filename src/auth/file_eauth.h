@@ -28,7 +28,11 @@ struct FieldLayout {
     std::string_view stored;
   };
 
-  /// Reads a line. Returns std::nullopt if the line lacks a field or has another realm. Borrows from `line`.
+  /// Returns whether a line is empty, a comment, or for another realm.
+  [[nodiscard]] bool ignores(std::string_view line) const;
+
+  /// Reads a line. Returns std::nullopt for an ignored line, and for a line that lacks a field. Borrows from
+  /// `line`.
   [[nodiscard]] std::optional<Entry> read(std::string_view line) const;
 };
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "auth/login_guard.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "auth/digest.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -57,7 +55,7 @@ void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time)
 /// Returns the key of a failure counter. The key is a hash, because users may type a password as their name.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
-  return sha256_digits({what, kBorder, username, kBorder, network_of(remote)});
+  return sha256_digits({what, kBorder, username, kBorder, http::network_of(remote)});
 }
 
 }  // namespace
@@ -208,18 +206,6 @@ Result<milliseconds> LoginGuard::count_failure(const Who& who) {
     steps = std::max(steps, after->failures * options_.tries / bucket.limit.tries);
   }
   return delay_after(steps);
-}
-
-std::string network_of(std::string_view remote) {
-  constexpr std::size_t kNetworkBytes = 8;
-  std::string text(remote);
-  std::string bytes(sizeof(in6_addr), '\0');
-  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return bytes.substr(0, sizeof(in_addr));
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
-  const std::string mapped = std::string(10, '\0') + "\xff\xff";
-  const std::string nat64 = std::string("\0\x64\xff\x9b", 4) + std::string(8, '\0');
-  const bool is_ipv4 = bytes.starts_with(mapped) || bytes.starts_with(nat64);
-  return is_ipv4 ? bytes.substr(bytes.size() - sizeof(in_addr)) : bytes.substr(0, kNetworkBytes);
 }
 
 std::string_view for_log(std::string_view input) {

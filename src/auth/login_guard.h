@@ -126,11 +126,6 @@ class LoginGuard {
   std::size_t queued_ = 0;  // `mutex_` guards this member.
 };
 
-/// Returns the network that a LoginGuard counts as one address: an IPv4 address, or the 64-bit network of an
-/// IPv6 address. IPv6 addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses.
-/// Returns other texts unchanged.
-[[nodiscard]] std::string network_of(std::string_view remote);
-
 /// Returns the start of a client's text, short enough for a log line.
 [[nodiscard]] std::string_view for_log(std::string_view input);
 

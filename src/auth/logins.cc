@@ -24,6 +24,7 @@ constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxPassword = 1024;
 constexpr std::size_t kMinToken = 32;   // `kMinToken` is a token's length with Salt's `hash_type: md5`.
 constexpr std::size_t kMaxToken = 128;  // `kMaxToken` is a token's length with Salt's `hash_type: sha512`.
+constexpr std::size_t kMaxLoginToken = 16384;
 constexpr std::size_t kMaxRemembered = 4096;
 constexpr std::chrono::seconds kForOthers{5};
 constexpr std::chrono::hours kLongestWait{24};
@@ -55,6 +56,8 @@ std::string_view beyond_limits(const Credentials& credentials) {
   if (password.size() > kMaxPassword) return "the password is longer than 1024 bytes";
   if (has_nul(credentials.username)) return "the user name contains a NUL byte";
   if (has_nul(password)) return "the password contains a NUL byte";
+  if (token.size() > kMaxLoginToken) return "the token for the back end is longer than 16384 bytes";
+  if (has_nul(token)) return "the token for the back end contains a NUL byte";
   return {};
 }
 

@@ -19,16 +19,18 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// `hashtype` is the name in Salt, from Python's hashlib. `openssl` is the name in OpenSSL.
+/// `hashtype` is the name in Salt, from Python's hashlib. `openssl` is the name in OpenSSL. `size` is the
+/// size of the digest in bytes.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
+  std::size_t size;
 };
 constexpr DigestName kDigests[] = {
-    {"md5", "MD5"},           {"sha1", "SHA1"},           {"sha224", "SHA224"},
-    {"sha256", "SHA256"},     {"sha384", "SHA384"},       {"sha512", "SHA512"},
-    {"sha3_224", "SHA3-224"}, {"sha3_256", "SHA3-256"},   {"sha3_384", "SHA3-384"},
-    {"sha3_512", "SHA3-512"}, {"blake2b", "BLAKE2B-512"}, {"blake2s", "BLAKE2S-256"},
+    {"md5", "MD5", 16},           {"sha1", "SHA1", 20},           {"sha224", "SHA224", 28},
+    {"sha256", "SHA256", 32},     {"sha384", "SHA384", 48},       {"sha512", "SHA512", 64},
+    {"sha3_224", "SHA3-224", 28}, {"sha3_256", "SHA3-256", 32},   {"sha3_384", "SHA3-384", 48},
+    {"sha3_512", "SHA3-512", 64}, {"blake2b", "BLAKE2B-512", 64}, {"blake2s", "BLAKE2S-256", 32},
 };
 
 bool is_in_hex(std::string_view digest, std::string_view digits) {
@@ -73,6 +75,30 @@ constexpr std::string_view kApr1 = "$apr1$";
 constexpr std::string_view kSha = "{SHA}";
 
 constexpr std::string_view kCrypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The number of characters of an MD5 digest in `kCrypt64`, the shortest digest that crypt(5) writes after
+/// `$`.
+constexpr std::size_t kShortestDigest = 22;
+
+/// Returns whether a text has the form of crypt(5): `$` and fields, `_` and the extended DES form, or DES.
+bool is_crypt_hash(const std::string& stored) {
+  const int check = ::crypt_checksalt(stored.c_str());
+  if (check == CRYPT_SALT_INVALID || check == CRYPT_SALT_METHOD_DISABLED) return false;
+  if (stored.front() == '$') return stored.size() - stored.rfind('$') > kShortestDigest;
+  constexpr std::size_t kSalt = 2, kDigest = 11, kExtended = 20;
+  const bool is_extended = stored.front() == '_';
+  const bool has_size = is_extended
+                            ? stored.size() == kExtended
+                            : stored.size() >= kSalt + kDigest && (stored.size() - kSalt) % kDigest == 0;
+  return has_size && stored.find_first_not_of(kCrypt64, is_extended ? 1 : 0) == std::string::npos;
+}
+
+bool is_htpasswd_hash(std::string_view stored) {
+  if (stored.starts_with(kApr1)) return stored.size() - stored.rfind('$') == kShortestDigest + 1;
+  constexpr std::size_t kSha1InBase64 = 28;
+  if (stored.starts_with(kSha)) return stored.size() == kSha.size() + kSha1InBase64;
+  return is_crypt_hash(std::string(stored));
+}
 
 std::string md5crypt_text(std::string_view digest) {
   static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
@@ -141,6 +167,19 @@ Result<PasswordHash> make_password_hash(std::string_view hashtype) {
     if (hashtype == digest.hashtype) return make_digest_hash(digest.openssl);
   }
   return unknown_hashtype(hashtype);
+}
+
+bool is_hash_or_locked(std::string_view hashtype, std::string_view stored) {
+  if (stored.empty()) return false;
+  if (hashtype == "plaintext" || hashtype == "plain") return true;
+  if (stored.front() == '!' || stored.front() == '*') return true;
+  if (hashtype == "crypt") return is_crypt_hash(std::string(stored));
+  if (hashtype == "htpasswd") return is_htpasswd_hash(stored);
+  const std::string_view digest = hashtype == "htdigest" ? "md5" : hashtype;
+  const auto* const known = std::find_if(std::begin(kDigests), std::end(kDigests),
+                                         [digest](const DigestName& one) { return one.hashtype == digest; });
+  return known != std::end(kDigests) && stored.size() == 2 * known->size &&
+         stored.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
 Result<PasswordHash> make_htdigest_hash(std::string realm) {

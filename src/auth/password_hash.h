@@ -20,6 +20,10 @@ using PasswordHash =
 /// digest.
 Result<PasswordHash> make_password_hash(std::string_view hashtype);
 
+/// Returns whether `stored` has the form of a hash of `hashtype`, or is a locked entry, which begins with `!`
+/// or `*`. Here `hashtype` can also be `htdigest`. Another text matches no password.
+[[nodiscard]] bool is_hash_or_locked(std::string_view hashtype, std::string_view stored);
+
 /// Makes the check for Apache's htdigest. Errors: configuration, if OpenSSL has no MD5.
 Result<PasswordHash> make_htdigest_hash(std::string realm);
 

@@ -23,7 +23,7 @@ std::size_t PasswordHashLimiter::waiting() const {
 
 Result<PasswordHashLimiter::Pass> PasswordHashLimiter::enter(std::string_view remote, SteadyTime deadline) {
   using State = Waiter::State;
-  Leave pass{network_of(remote)};
+  Leave pass{http::network_of(remote)};
   std::unique_lock lock(mutex_);
   if (inside_ < limits_.at_once && may_enter(pass.network) && next() == waiters_.end()) {
     take(pass.network);

@@ -18,10 +18,9 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// The error is unavailable if the cluster may answer later, and internal otherwise.
+/// A refusal of etcd says nothing about a token, so every error is unavailable.
 Error failure(const Error& error) {
-  const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
-  return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
+  return {ErrorKind::unavailable, format("etcd: {}", error.message)};
 }
 
 double to_seconds(WallTime time) {

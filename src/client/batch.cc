@@ -89,7 +89,10 @@ Result<Reply> Batch::run() {
   Result<void> done = work();
   if (done) return std::move(reply_);
   Error error = std::move(done).error();
-  if (!reply_.jid.empty()) error.jid = reply_.jid;
+  // The error may name the job of the last publication, which `reply_` does not name.
+  if (reply_.jid.find(error.jid) == std::string::npos)
+    reply_.jid.append(reply_.jid.empty() ? "" : ",").append(error.jid);
+  error.jid = reply_.jid;
   if (reply_.items.empty()) return error;
   reply_.failure = std::move(error);
   return std::move(reply_);

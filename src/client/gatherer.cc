@@ -221,7 +221,11 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const Publication question{Publication::What::find_job, active.wait.waiting(), active.job.jid};
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
-  if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
+  if (!asked) {
+    Error error = std::move(asked).error();
+    error.message = "the Salt master did not carry out saltutil.find_job.";
+    return master::still_runs(std::move(error), active.job.jid);
+  }
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});
@@ -246,7 +250,9 @@ Result<std::optional<Arrival>> Gatherer::open(Message& message) {
   const Round& round = rounds_[message.round];
   Active& active = *round.about;
   if (auto* lost = std::get_if<Error>(&message.delivery)) {
-    return master::with_jid(std::move(*lost), active.job.jid);
+    // The Slot's own error about a large reply says all.
+    if (lost->kind == ErrorKind::reply_too_large) return master::with_jid(std::move(*lost), active.job.jid);
+    return master::still_runs(std::move(*lost), active.job.jid);
   }
   const SteadyTime now = call_.clock.steady();
   if (const auto* more = std::get_if<master::MoreMinions>(&message.delivery)) {

@@ -55,7 +55,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   if (!taken) {
     return Error{ErrorKind::timeout, format("RunnerClient job '{}' timed out", started->jid), started->jid};
   }
-  if (!*taken) return with_jid(std::move(*taken).error(), started->jid);
+  if (!*taken) return master::still_runs(std::move(*taken).error(), started->jid);
   RunnerReturn& ret = **taken;
   return reply_with(call, asked.full_return ? whole_event(ret, started->tag) : std::move(ret.ret),
                     std::move(started->jid));

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -31,33 +34,49 @@ namespace po = boost::program_options;
 constexpr const char* kVariable = "SALT_MASTER_CONFIG";
 constexpr const char* kTokenVariable = "SALTAPI_TOKEN";
 constexpr const char* kDefaultFile = "/etc/salt/master";
-constexpr const char* kInitFile = "/etc/rest_fcgi/master";
 
 po::options_description options() {
   po::options_description description("Options");
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   description.add_options()  //
       ("config,c", text("FILE"),
-       "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else "
-       "/etc/salt/master")  //
+       "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else the file of "
+       "the enabled service: /etc/rest_fcgi/master or /etc/salt/master")  //
+      ("engine", text("NAME"),
+       "embedded or salt: refuse a configuration with another engine; with salt, this user must be the user "
+       "of "
+       "the Salt master")  //
       ("listen", text("ADDRESS"),
        "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                      //
       ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another log level of Salt")  //
       ("check-config", "check the configuration, print a summary of it with warnings, and exit")          //
       ("health", "ask the running service whether it is ready, print its checks, and exit")               //
-      ("check-salt",
-       "check that the configuration has engine: salt and that this user is the user of the Salt master, and "
-       "exit; rest_fcgi-salt.service runs this check before it starts")  //
+      ("reload",
+       "make the service $MAINPID read its configuration again, wait until the new configuration is in use, "
+       "and exit; `systemctl reload` runs it")  //
       ("init",
-       "write a first configuration for a single host to the file of --config (default: "
-       "/etc/rest_fcgi/master), start the services, and exit; asks for a user name and a password")      //
-      ("user", text("NAME"), "with --init: the user who may log in")                                     //
-      ("password-stdin", "with --init: read the password from standard input instead of asking for it")  //
+       "set up the service, and exit: in front of a Salt master, take the place of salt-api; otherwise ask "
+       "for a "
+       "user and a password, and write a first configuration to the file of --config (default: "
+       "/etc/rest_fcgi/master)")                                                                  //
+      ("undo", "take back what --init has done, and exit; salt-api runs again if it ran before")  //
+      ("user", text("NAME"), "with --init: the user who may log in")                              //
+      ("password-stdin",
+       "with --init, --add-user and --passwd: read the password from standard input instead of asking for "
+       "it")  //
+      ("add-user", text("NAME"),
+       "add a user to the password file of external_auth: file:, and exit; asks for the password")  //
+      ("passwd", text("NAME"),
+       "change the password of a user in this file, and exit; asks for the password")  //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
-       "revoke all tokens that a user has now, and exit; run it as rest_fcgi's user")  //
-      ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
+       "revoke all tokens that a user has now, and exit")  //
+      ("backup", text("FILE"),
+       "copy the jobs, tokens and other state to the new file FILE while the service runs, and exit")  //
+      ("restore", text("FILE"),
+       "replace the state by the copy FILE that --backup made, and exit; the service must be stopped")  //
+      ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("[EAUTH:]USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
       ("watch",
@@ -85,9 +104,38 @@ std::string file_of(const std::string& config) {
   return std::filesystem::path(config) / "master";
 }
 
-std::string default_file() {
+struct ServiceFile {
+  const char* unit;
+  const char* config;
+};
+
+constexpr ServiceFile kServices[] = {{"rest_fcgi.service", kInitFile},
+                                     {"rest_fcgi-salt.service", kDefaultFile}};
+
+bool may_exist(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+Result<std::string> default_file() {
   const char* named = std::getenv(kVariable);
-  return named != nullptr && *named != '\0' ? named : kDefaultFile;
+  return named != nullptr && *named != '\0' ? std::string(named) : installed_config();
+}
+
+bool needs_config(const CommandLine& command_line) {
+  using Action = CommandLine::Action;
+  switch (command_line.action) {
+    case Action::show_version:
+    case Action::show_help:
+    case Action::init:
+    case Action::undo:
+    case Action::reload:
+      return false;
+    case Action::watch:
+      return command_line.watch.url.empty();
+    default:
+      return true;
+  }
 }
 
 std::optional<std::string> text_of(const po::variables_map& values, const char* option) {
@@ -96,9 +144,8 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
 }
 
 /// Reads `EAUTH:USER`, or also `USER` if `eauth_is_optional` is true.
-Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
+Result<void> read_user(const std::string& text, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
-  const std::string text = *text_of(values, option);
   const std::size_t colon = text.find(':');
   const bool has_eauth = colon != std::string::npos;
   if (text.empty() || colon == 0 || colon + 1 == text.size() || (!has_eauth && !eauth_is_optional)) {
@@ -114,10 +161,10 @@ Result<void> read_question(const po::variables_map& values, CommandLine& command
   const auto& words = values["explain"].as<std::vector<std::string>>();
   if (words.size() != 3 || std::find(words.begin(), words.end(), "") != words.end()) {
     return mistake(
-        format("--explain: found {} arguments, expected USER FUN TGT, such as alice test.ping 'web*'",
+        format("--explain: found {} arguments, expected [EAUTH:]USER FUN TGT, such as alice test.ping 'web*'",
                words.size()));
   }
-  command_line.username = words[0];
+  if (auto user = read_user(words[0], "explain", true, command_line); !user) return user;
   command_line.fun = words[1];
   command_line.tgt = words[2];
   return {};
@@ -144,6 +191,19 @@ Result<void> read_init(const po::variables_map& values, CommandLine& command_lin
   return {};
 }
 
+Result<void> read_account(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  command_line.username = *text_of(values, option);
+  command_line.has_password_on_stdin = values.count("password-stdin") != 0;
+  if (command_line.username.empty()) return mistake(format("--{}: found \"\", expected a name", option));
+  return {};
+}
+
+Result<void> read_copy(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  command_line.copy = *text_of(values, option);
+  if (command_line.copy.empty()) return mistake(format("--{}: found \"\", expected a file", option));
+  return {};
+}
+
 Result<void> read_nothing(const po::variables_map& /*values*/, CommandLine& /*command_line*/) {
   return {};
 }
@@ -157,21 +217,35 @@ struct ActionOption {
 constexpr ActionOption kActions[] = {
     {"version", CommandLine::Action::show_version},
     {"check-config", CommandLine::Action::check_config},
-    {"check-salt", CommandLine::Action::check_salt},
+    {"reload", CommandLine::Action::reload},
     {"health", CommandLine::Action::check_health},
     {"init", CommandLine::Action::init, read_init},
+    {"undo", CommandLine::Action::undo},
     {"mk-token", CommandLine::Action::make_token,
-     [](const auto& values, auto& line) { return read_user(values, "mk-token", false, line); }},
+     [](const auto& values, auto& line) {
+       return read_user(*text_of(values, "mk-token"), "mk-token", false, line);
+     }},
     {"revoke", CommandLine::Action::revoke,
-     [](const auto& values, auto& line) { return read_user(values, "revoke", true, line); }},
+     [](const auto& values, auto& line) {
+       return read_user(*text_of(values, "revoke"), "revoke", true, line);
+     }},
+    {"add-user", CommandLine::Action::add_user,
+     [](const auto& values, auto& line) { return read_account(values, "add-user", line); }},
+    {"passwd", CommandLine::Action::set_password,
+     [](const auto& values, auto& line) { return read_account(values, "passwd", line); }},
+    {"backup", CommandLine::Action::back_up,
+     [](const auto& values, auto& line) { return read_copy(values, "backup", line); }},
+    {"restore", CommandLine::Action::restore,
+     [](const auto& values, auto& line) { return read_copy(values, "restore", line); }},
     {"explain", CommandLine::Action::explain, read_question},
     {"watch", CommandLine::Action::watch, read_watch},
 };
 
-/// The first option of a pair needs the second option.
-constexpr std::pair<const char*, const char*> kNeeds[] = {
-    {"user", "init"},  {"password-stdin", "init"}, {"tag", "watch"},
-    {"json", "watch"}, {"url", "watch"},           {"token-file", "watch"},
+/// An option, and the options of which it needs one.
+constexpr std::pair<const char*, std::array<const char*, 3>> kNeeds[] = {
+    {"user", {"init"}}, {"password-stdin", {"init", "add-user", "passwd"}},
+    {"tag", {"watch"}}, {"json", {"watch"}},
+    {"url", {"watch"}}, {"token-file", {"watch"}},
 };
 
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
@@ -180,9 +254,12 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     return {};
   }
   for (const auto& [option, needed] : kNeeds) {
-    if (values.count(option) == 0 || values.count(needed) != 0) continue;
+    const bool has_needed = std::any_of(needed.begin(), needed.end(), [&values](const char* one) {
+      return one != nullptr && values.count(one) != 0;
+    });
+    if (values.count(option) == 0 || has_needed) continue;
     return mistake(
-        format("found --{0} without --{1}, expected both: add --{1} or remove --{0}", option, needed));
+        format("found --{0} without --{1}, expected both: add --{1} or remove --{0}", option, needed[0]));
   }
   const ActionOption* chosen = nullptr;
   for (const ActionOption& option : kActions) {
@@ -199,8 +276,15 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
 
 Result<CommandLine> command_line_of(const po::variables_map& values) {
   CommandLine command_line;
-  command_line.config = file_of(text_of(values, "config").value_or(default_file()));
-  if (command_line.config.empty()) return mistake("--config: found \"\", expected a file");
+  if (const auto config = text_of(values, "config")) {
+    command_line.config = file_of(*config);
+    if (command_line.config.empty()) return mistake("--config: found \"\", expected a file");
+  }
+  if (const auto engine = text_of(values, "engine")) {
+    if (*engine != "embedded" && *engine != "salt")
+      return mistake(format("--engine: found {}, expected embedded or salt", in_quotes(*engine)));
+    command_line.engine = *engine == "salt" ? Engine::salt : Engine::embedded;
+  }
   command_line.listen = text_of(values, "listen");
   if (command_line.listen && !is_listen_address(*command_line.listen)) {
     return mistake(
@@ -213,6 +297,11 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
     }
   }
   if (auto read = read_action(values, command_line); !read) return std::move(read).error();
+  if (command_line.config.empty() && needs_config(command_line)) {
+    auto config = default_file();
+    if (!config) return std::move(config).error();
+    command_line.config = file_of(*config);
+  }
   return command_line;
 }
 
@@ -275,6 +364,23 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   }
 }
 
+Result<std::string> installed_config(const std::string& root) {
+  std::vector<std::string> enabled;
+  std::vector<std::string> existing;
+  for (const ServiceFile& service : kServices) {
+    if (!may_exist(root + service.config)) continue;
+    existing.emplace_back(service.config);
+    if (may_exist(format("{}/etc/systemd/system/multi-user.target.wants/{}", root, service.unit)))
+      enabled.emplace_back(service.config);
+  }
+  const auto& found = enabled.empty() ? existing : enabled;
+  if (found.size() > 1) {
+    return mistake(format("found two configurations, {}, expected --config: choose one with -c FILE",
+                          joined(found, " and ")));
+  }
+  return found.empty() ? std::string(kDefaultFile) : found.front();
+}
+
 std::string help_text() {
   std::ostringstream text;
   text << "Usage: rest_fcgi [OPTION]...\n"
@@ -308,6 +414,21 @@ Result<Secret> read_password() {
     return Error{ErrorKind::configuration, "standard input: found no line, expected a password"};
   }
   return Secret({line.data(), line.size()});
+}
+
+Result<Secret> read_new_password(const CommandLine& command_line) {
+  if (command_line.has_password_on_stdin) return read_password();
+  if (::isatty(STDIN_FILENO) == 0) {
+    return Error{ErrorKind::configuration,
+                 "standard input: found no terminal, expected one, or the option --password-stdin"};
+  }
+  auto password = read_password();
+  if (!password) return password;
+  std::cerr << "Once more. ";
+  const auto again = read_password();
+  if (!again) return again.error();
+  if (again->reveal().text == password->reveal().text) return password;
+  return Error{ErrorKind::configuration, "the two passwords differ: start again"};
 }
 
 Result<Secret> read_token(const CommandLine& command_line) {

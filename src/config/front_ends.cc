@@ -229,6 +229,18 @@ void note_inert_keys(Reader& section, FrontEnds& front_ends) {
   }
 }
 
+/// Suggests the keys of a port for the names that other sections and other servers have.
+void suggest_keys_of_port(Reader& section, std::string_view host_key, std::string_view size_key) {
+  section.suggest(host_key,
+                  {"host", "address", "interface", "bind", "bind_address", "listen", "socket_host"});
+  section.suggest(size_key, {"max_request_body_size", "max_body_size", "max_buffer_size"});
+  section.suggest("port", {"listen_port", "socket_port"});
+  section.suggest("ssl_crt", {"ssl_certificate", "ssl_cert", "certfile"});
+  section.suggest("ssl_key", {"ssl_private_key", "ssl_certificate_key", "keyfile"});
+  section.suggest("ssl_chain", {"ssl_certificate_chain"});
+  section.suggest("ssl_ca_certs", {"ssl_ca", "ca_certs"});
+}
+
 void read_log_files(Reader& section, Settings& settings) {
   section.absolute_path("log_access_file", settings.log.access_file);
   section.absolute_path("log_error_file", settings.log.error_file);
@@ -241,6 +253,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   gateway::HttpOptions http;
   http.host = "127.0.0.1";
   http.max_request_body_size = settings.gateway.max_request_body_size;
+  http.body_limit_key = netapi::kWsgiBodyKey;
   http.name = name_of(Module::rest_wsgi);
   std::size_t port = 0;
   section.at_start().count("port", port, kPorts);
@@ -289,9 +302,15 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   section.at_start().bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.max_request_body_size = options.max_request_body_size;
+  http.body_limit_key = netapi::kCherrypyBodyKey;
   const bool has_tls = read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
   read_log_files(section, settings);
   note_inert_keys(section, settings.front_ends);
+  suggest_keys_of_port(section, "host", "max_request_body_size");
+  section.suggest("static_path", {"static_prefix", "static_url"});
+  section.suggest("static", {"static_dir", "static_root"});
+  section.suggest("app_path", {"app_prefix", "app_url"});
+  section.suggest("webhook_url", {"webhook_path", "webhook_prefix"});
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
@@ -304,9 +323,11 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   gateway::HttpOptions http;
   http.host = "::";  // As in salt-api, the port listens on all IPv4 and IPv6 addresses.
   http.max_request_body_size = options.max_body_size;
+  http.body_limit_key = netapi::kTornadoBodyKey;
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   note_inert_keys(section, settings.front_ends);
   section.warn_of_removed({"token_in_url"});
+  suggest_keys_of_port(section, "address", "max_body_size");
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
@@ -347,6 +368,7 @@ void read_metrics(Reader& section, Settings& settings) {
       metrics.unexpected(*listen, "listen", "HOST:PORT or unix:PATH, such as 127.0.0.1:9175");
   }
   metrics.at_start().flag("on_api", settings.front_ends.has_metrics_on_api);
+  metrics.at_start().flag("ignore_test", settings.front_ends.ignores_tests);
   metrics.refuse_unknown_keys();
 }
 
@@ -357,15 +379,43 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
 }
 
 void raise_body_limit(Settings& settings) {
-  std::size_t& most = settings.gateway.max_request_body_size;
-  settings.netapi.max_request_body_size = most;
+  gateway::Options& fastcgi = settings.gateway;
+  settings.netapi.max_request_body_size = fastcgi.max_request_body_size;
+  fastcgi.body_limit_key = netapi::kWsgiBodyKey;
+  const auto raise = [&fastcgi](std::size_t most, std::string_view key) {
+    if (most <= fastcgi.max_request_body_size) return;
+    fastcgi.max_request_body_size = most;
+    fastcgi.body_limit_key = key;
+  };
   for (const auto& [path, module] : settings.front_ends.mounts) {
-    if (module == Module::rest_cherrypy) most = std::max(most, settings.rest_cherrypy.max_request_body_size);
-    if (module == Module::rest_tornado) most = std::max(most, settings.rest_tornado.max_body_size);
+    if (module == Module::rest_cherrypy)
+      raise(settings.rest_cherrypy.max_request_body_size, netapi::kCherrypyBodyKey);
+    if (module == Module::rest_tornado) raise(settings.rest_tornado.max_body_size, netapi::kTornadoBodyKey);
   }
 }
 
 }  // namespace
+
+std::string listening_advice(const Settings& settings) {
+  const FrontEnds& front_ends = settings.front_ends;
+  const auto place_of = [&settings](std::string_view key) {
+    const auto place = settings.places.find(key);
+    return place == settings.places.end() ? std::string() : format("{}: ", place->second);
+  };
+  if (!front_ends.idle.empty()) {
+    std::vector<Module> wanted = front_ends.are_named ? front_ends.served : std::vector<Module>();
+    wanted.insert(wanted.end(), front_ends.idle.begin(), front_ends.idle.end());
+    const std::string_view name = name_of(front_ends.idle.front());
+    return format(
+        "{}{}: found this section, but rest_fcgi: netapi does not name it: to serve it, write `netapi: [{}]` "
+        "below `rest_fcgi:`.",
+        place_of(name), name, joined(names_of(wanted)));
+  }
+  const std::string_view name = front_ends.are_named ? name_of(front_ends.served.front()) : "rest_cherrypy";
+  return format("{}{}: found no port, expected one for HTTP: write `port: 8000` below `{}:`{}.",
+                place_of(name), name, name,
+                front_ends.are_named ? "" : format(", and `netapi: [{}]` below `rest_fcgi:`", name));
+}
 
 void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   FrontEnds& front_ends = settings.front_ends;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
+#include <arpa/inet.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "config/reader.h"
+#include "config/setup_files.h"
+#include "config/takeover.h"
+#include "config/units.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/socket_holder.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
@@ -24,13 +29,20 @@ namespace rest_fcgi::config {
 namespace {
 
 constexpr const char* kGroup = "rest_fcgi";  // The group of the rest_fcgi services.
+constexpr std::string_view kInitHost = "127.0.0.1";
+constexpr in_port_t kInitPort = 8000;
+constexpr const char* kHostSocket = "rest_fcgi.socket";
+constexpr const char* kHostService = "rest_fcgi.service";
 constexpr std::size_t kLongestUser = 64;
 
+/// The first words of a configuration that `--init` has written.
+constexpr std::string_view kMark = "# Written by rest_fcgi --init.";
+
 constexpr std::string_view kTemplate =
-    R"(# Written by rest_fcgi --init. /usr/share/doc/rest-fcgi/configuration.md explains every key.
+    R"({mark} /usr/share/doc/rest-fcgi/configuration.md explains every key.
 netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async, wheel, wheel_async]
 
-# The users and their permissions: logins.md. To add a user: htpasswd -B {users} NAME
+# The users and their permissions: logins.md. To add a user: rest_fcgi --add-user NAME
 external_auth:
   file:
     ^filename: {users}
@@ -45,16 +57,12 @@ rest_fcgi:
   embedded:
     run_helper: unix:/run/rest_fcgi/run.sock
 
-# The port of rest_fcgi-http.socket. For other hosts: a web server with HTTPS, or a certificate, see rest.md.
+# For this host only. For other hosts: a web server with HTTPS, or a certificate, see rest.md.
 rest_cherrypy:
   host: 127.0.0.1
   port: 8000
   disable_ssl: true
 )";
-
-Error init_error(std::string text) {
-  return {ErrorKind::configuration, "--init: " + std::move(text)};
-}
 
 /// A user name is written into YAML, into a password file and into the URL of a form.
 bool is_user(std::string_view name) {
@@ -64,91 +72,34 @@ bool is_user(std::string_view name) {
          name.front() != '-' && name.front() != '.';
 }
 
-Error cannot_write(const std::string& path) {
-  return init_error(format("cannot write {}: {}", path, errno_text()));
-}
-
-/// Writes a file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
-Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
-  const std::string unfinished = path + ".new";
-  ::unlink(unfinished.c_str());  // Removes the unfinished file that an interrupted `init` may have left.
-  const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
-                          ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
-                          ::fchmod(file.get(), 0640) == 0 && ::fsync(file.get()) == 0;
-  // Unlike rename(2), link(2) does not replace an existing file.
-  const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
-  const int cause = errno;
-  ::unlink(unfinished.c_str());
-  errno = cause;
-  if (is_in_place) return {};
-  return is_written && cause == EEXIST
-             ? init_error(
-                   format("found the file {}, which --init does not overwrite: edit or remove it", path))
-             : cannot_write(path);
-}
-
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
-
 std::string filled(std::string_view text, std::string_view users, std::string_view user) {
   std::string made(text);
-  for (const auto& [name, value] : {std::pair{std::string_view("{users}"), users}, {"{user}", user}}) {
+  for (const auto& [name, value] :
+       {std::pair{std::string_view("{users}"), users}, {"{user}", user}, {"{mark}", kMark}}) {
     for (std::size_t at; (at = made.find(name)) != made.npos;) made.replace(at, name.size(), value);
   }
   return made;
 }
 
-bool start_services() {
-  std::array<const char*, 6> argv = {"systemctl",         "enable", "--now", "rest_fcgi-http.socket",
-                                     "rest_fcgi.service", nullptr};
-  pid_t pid = 0;
-  if (::posix_spawnp(&pid, argv[0], nullptr, nullptr, const_cast<char**>(argv.data()), environ) != 0) {
-    return false;
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+std::string users_file(const std::string& config) {
+  return std::filesystem::path(config).parent_path() / "users";
 }
 
-Result<Secret> asked_password(bool asks) {
-  auto password = read_password();
-  if (!password || !asks) return password;
-  std::cerr << "Once more. ";
-  auto again = read_password();
-  if (!again) return again;
-  if (again->reveal().text != password->reveal().text) return init_error("the two passwords differ");
-  return password;
-}
-
-}  // namespace
-
-Result<void> write_first_setup(const FirstSetup& setup) {
+/// Checks what the setup needs. Changes nothing.
+Result<void> check_host(const FirstSetup& setup) {
   for (const std::string& path : {setup.config, setup.users}) {
-    if (is_there(path))
-      return init_error(
-          format("found the file {}, which --init does not overwrite: edit or remove it", path));
+    if (auto absent = refuse_existing(path); !absent) return absent;
   }
-  if (!is_user(setup.user)) {
-    return init_error(format("found the user {}, expected at most {} letters, digits, _, - and .",
-                             in_quotes(setup.user), kLongestUser));
-  }
-  const std::string line = format("{}:{}\n", setup.user, setup.hash);
-  if (auto written = write_new(setup.users, line, setup.group); !written) return written;
-  return write_new(setup.config, filled(kTemplate, setup.users, setup.user), setup.group);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(kInitPort);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto holder = find_port_holder(reinterpret_cast<const sockaddr&>(address));
+  if (!holder) return {};
+  return init_error(format("port {} is in use: {}. Nothing was changed", kInitPort, describe(*holder)));
 }
 
-Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash) {
-  const auto group = group_id(kGroup);
-  if (!group)
-    return init_error(
-        "found no group rest_fcgi, expected it: run systemd-sysusers as root, which creates it");
-  FirstSetup setup;
-  setup.config = command_line.config;
-  setup.users = std::filesystem::path(command_line.config).parent_path() / "users";
-  setup.group = *group;
+Result<void> ask_for_user(const CommandLine& command_line, const PasswordToHash& hash, FirstSetup& setup) {
   setup.user = command_line.username;
   const bool asks = !command_line.has_password_on_stdin;
   if (asks && ::isatty(STDIN_FILENO) == 0) {
@@ -159,45 +110,159 @@ Result<std::string> init(const CommandLine& command_line, const PasswordToHash& 
     std::cerr << "User: ";
     std::getline(std::cin, setup.user);
   }
-  auto password = asked_password(asks);
-  if (!password) return std::move(password).error();
+  const auto password = read_new_password(command_line);
+  if (!password) return password.error();
   auto hashed = hash(*password);
-  if (!hashed) return hashed;
+  if (!hashed) return std::move(hashed).error();
   setup.hash = *std::move(hashed);
-  if (auto written = write_first_setup(setup); !written) return std::move(written).error();
+  return {};
+}
 
-  std::string text = format("{} and {} are written.\n", setup.config, setup.users);
-  if (::access("/run/systemd/system", F_OK) != 0) {
+std::string first_request(const std::string& user) {
+  return format(
+      "rest_fcgi answers at http://{0}:{1}, for this host only. A first request:\n\n"
+      "  read -rsp 'Password: ' P && printf %s \"$P\" | curl -sS http://{0}:{1}/run \\\n"
+      "    -d client=local -d 'tgt=*' -d fun=test.ping -d eauth=file -d username={2} \\\n"
+      "    --data-urlencode password@-\n\n"
+      "/usr/share/doc/rest-fcgi/README.md describes the next steps.\n",
+      kInitHost, kInitPort, user);
+}
+
+/// Sets up a service with the embedded engine.
+Result<std::string> set_up_host(const CommandLine& command_line, const PasswordToHash& hash) {
+  const auto group = group_id(kGroup);
+  if (!group)
+    return init_error(
+        "found no group rest_fcgi, expected it: run systemd-sysusers as root, which creates it");
+  FirstSetup setup;
+  setup.config = command_line.config;
+  setup.users = users_file(command_line.config);
+  setup.group = *group;
+  if (auto good = check_host(setup); !good) return std::move(good).error();
+  if (auto asked = ask_for_user(command_line, hash, setup); !asked) return std::move(asked).error();
+  if (auto written = write_first_setup(setup); !written) return std::move(written).error();
+  const std::string text = format("{} and {} are written.\n", setup.config, setup.users);
+  if (!has_systemd()) {
     return text + format("This host does not run systemd. Start the service with: rest_fcgi --config {}\n",
                          setup.config);
   }
-  if (!start_services())
-    return Error{ErrorKind::internal,
-                 text + "--init: the services did not start; the messages of systemctl above have the cause"};
-  return text + format(
-                    "rest_fcgi answers at http://127.0.0.1:8000, for this host only. A first request:\n\n"
-                    "  read -rsp 'Password: ' P && printf %s \"$P\" | curl -sS http://127.0.0.1:8000/run \\\n"
-                    "    -d client=local -d 'tgt=*' -d fun=test.ping -d eauth=file -d username={} \\\n"
-                    "    --data-urlencode password@-\n\n"
-                    "/usr/share/doc/rest-fcgi/README.md describes the next steps.\n",
-                    setup.user);
+  if (auto started = start_units({kHostSocket, kHostService}); !started) {
+    ::unlink(setup.config.c_str());
+    ::unlink(setup.users.c_str());
+    return Error{started.error().kind, format("--init: {}. {} and {} are removed", started.error().message,
+                                              setup.config, setup.users)};
+  }
+  return text + first_request(setup.user);
 }
 
-Result<void> check_salt(const Settings& settings, const CommandLine& command_line) {
-  if (settings.engine != Engine::salt) {
-    return Error{
-        ErrorKind::configuration,
-        format("{}: found no rest_fcgi: {{engine: salt}}, expected it. As root: echo 'rest_fcgi: {{engine: "
-               "salt, netapi: [rest_cherrypy]}}' > /etc/salt/master.d/rest_fcgi.conf",
-               command_line.config)};
+/// Asks whether rest_fcgi takes the place of salt-api.
+Result<bool> asked_to_take_over() {
+  if (::isatty(STDIN_FILENO) == 0) {
+    return init_error(
+        "found a Salt master and no terminal on standard input, expected --engine salt, which takes the "
+        "place "
+        "of salt-api, or --engine embedded with --user NAME --password-stdin");
   }
-  const std::string user = user_name(::geteuid()).value_or(std::to_string(::geteuid()));
-  if (user == settings.master_user) return {};
-  return Error{
-      ErrorKind::configuration,
-      format("user: found {} in {}, expected {}, the user of this service. Write these two lines with "
-             "`systemctl edit rest_fcgi-salt`:\n[Service]\nUser={}",
-             settings.master_user, command_line.config, user, settings.master_user)};
+  std::cerr << "This host has a Salt master. Shall rest_fcgi take the place of salt-api? [Y/n] ";
+  std::string answer;
+  if (!std::getline(std::cin, answer)) return false;
+  return answer.empty() || answer.front() == 'y' || answer.front() == 'Y';
+}
+
+/// Moves a file away, beside it. Errors: internal.
+Result<void> move_away(const std::string& path) {
+  if (::rename(path.c_str(), (path + ".undone").c_str()) == 0 || errno == ENOENT) return {};
+  return Error{ErrorKind::internal, format("--undo: cannot move {}: {}", path, errno_text())};
+}
+
+}  // namespace
+
+Error init_error(std::string text) {
+  return {ErrorKind::configuration, "--init: " + std::move(text)};
+}
+
+Result<void> refuse_existing(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return {};
+  return init_error(
+      format("found the file {}, which --init does not overwrite: edit it, or remove it and run --init "
+             "again. `rest_fcgi "
+             "--undo` takes back an earlier --init",
+             path));
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Result<void> write_new(const std::string& path, std::string_view text, gid_t group, mode_t mode) {
+  const std::string unfinished = path + ".new";
+  ::unlink(unfinished.c_str());  // Removes the unfinished file that an interrupted `init` may have left.
+  const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
+                          ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
+                          ::fchmod(file.get(), mode) == 0 && ::fsync(file.get()) == 0;
+  // Unlike rename(2), link(2) does not replace an existing file.
+  const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
+  const int cause = errno;
+  ::unlink(unfinished.c_str());
+  if (is_in_place) return {};
+  if (is_written && cause == EEXIST) return refuse_existing(path);
+  return init_error(format("cannot write {}: {}", path, errno_text(cause)));
+}
+
+Result<void> write_first_setup(const FirstSetup& setup) {
+  for (const std::string& path : {setup.config, setup.users}) {
+    if (auto absent = refuse_existing(path); !absent) return absent;
+  }
+  if (!is_user(setup.user)) {
+    return init_error(format("found the user {}, expected at most {} letters, digits, _, - and .",
+                             in_quotes(setup.user), kLongestUser));
+  }
+  const std::string line = format("{}:{}\n", setup.user, setup.hash);
+  if (auto written = write_new(setup.users, line, setup.group, 0640); !written) return written;
+  auto written = write_new(setup.config, filled(kTemplate, setup.users, setup.user), setup.group, 0640);
+  if (!written) ::unlink(setup.users.c_str());
+  return written;
+}
+
+Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash) {
+  const bool names_user = !command_line.username.empty() || command_line.has_password_on_stdin;
+  bool takes_over = command_line.engine == Engine::salt;
+  if (!command_line.engine && !names_user && command_line.config == kInitFile && has_salt_master()) {
+    const auto asked = asked_to_take_over();
+    if (!asked) return asked.error();
+    if (!*asked)
+      return std::string(
+          "Nothing was changed. For a service without the Salt master: rest_fcgi --init --engine embedded\n");
+    takes_over = true;
+  }
+  if (has_systemd() && ::geteuid() != 0)
+    return init_error("found no root, expected it: sudo rest_fcgi --init");
+  return takes_over ? take_over() : set_up_host(command_line, hash);
+}
+
+Result<std::string> undo() {
+  if (::geteuid() != 0)
+    return Error{ErrorKind::configuration, "--undo: found no root, expected it: sudo rest_fcgi --undo"};
+  const auto gone = give_back();
+  if (!gone) return gone.error();
+  std::string text = gone->value_or("");
+  if (text_of_file(kInitFile).starts_with(kMark)) {
+    if (has_systemd()) {
+      if (auto stopped = stop_units({kHostSocket, kHostService}); !stopped) return std::move(stopped).error();
+    }
+    for (const std::string& path : {std::string(kInitFile), users_file(kInitFile)}) {
+      if (auto moved = move_away(path); !moved) return std::move(moved).error();
+    }
+    text += format("rest_fcgi is off, and {0} is now {0}.undone.\n", kInitFile);
+  }
+  if (text.empty()) {
+    return Error{ErrorKind::configuration,
+                 "--undo: found no file that rest_fcgi --init has written, expected one"};
+  }
+  return text;
 }
 
 }  // namespace rest_fcgi::config

@@ -116,6 +116,19 @@ void read_login(Reader& from, etcd::Options& options) {
   if (!password.empty()) options.password = std::make_shared<const Secret>(std::move(password));
 }
 
+/// Salt's cache `etcd` reads these keys, but Salt's returner and this program do not.
+void warn_of_protocol(Reader& from, bool has_tls) {
+  for (const std::string_view key : {"etcd.protocol", "etcd.ca_cert", "etcd.cert"}) {
+    const Node* found = from.value(key);
+    if (found == nullptr || (key == "etcd.protocol" && found->text == (has_tls ? "https" : "http"))) continue;
+    from.findings().warn(
+        found->place,
+        format("{}: this key has no effect: {}", from.path_to(key),
+               has_tls ? "etcd.ca turns TLS on"
+                       : "the connection has no TLS, and the password is sent in clear text; set etcd.ca"));
+  }
+}
+
 void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.ca", options.ca);
   from.absolute_path("etcd.client_cert", options.client_cert);
@@ -124,6 +137,7 @@ void read_tls(Reader& from, etcd::Options& options) {
   require(from, "etcd.client_key", "etcd.client_cert");
   // Without `etcd.ca`, Salt connects without TLS, and the certificate of the client has no effect.
   require(from, "etcd.client_cert", "etcd.ca");
+  warn_of_protocol(from, !options.ca.empty());
 }
 
 void read_encoding(Reader& from, Profile& profile) {
@@ -192,6 +206,23 @@ void read_place_of_tokens(Reader& top, auth::Options& options) {
   options.tokens_in_etcd.emplace().cluster = read_profile(profile_named(top, "etcd.returner", name)).client;
 }
 
+/// Reads `keep_jobs_seconds`. As in Salt 3006 and 3007, `keep_jobs` counts, in hours, if only `keep_jobs`
+/// differs from its default.
+void read_age_of_jobs(Reader& top, std::chrono::seconds& age) {
+  constexpr std::size_t kDefault = 24;
+  const std::chrono::seconds default_age = age;
+  std::size_t hours = kDefault;
+  top.count("keep_jobs", hours, {0, kTenYears / kHour.count()});
+  top.whole_seconds("keep_jobs_seconds", age, {0, kTenYears});
+  if (hours == kDefault) return;
+  if (age == default_age) {
+    age = std::chrono::hours(hours);
+  } else {
+    top.findings().warn(top.value("keep_jobs")->place,
+                        "keep_jobs: this key has no effect, because keep_jobs_seconds is set, too");
+  }
+}
+
 }  // namespace
 
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
@@ -205,11 +236,10 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
 void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
   settings.store.may_be_in_memory = !read_names(top, options);
-  top.warn_of_removed(
-      {"sqlite3.database", "sqlite3.timeout", "keep_jobs", "etcd.tokens_root", "etcd.tokens_profile"});
+  top.warn_of_removed({"sqlite3.database", "sqlite3.timeout", "etcd.tokens_root", "etcd.tokens_profile"});
   if (uses_etcd(top, options)) read_etcd_returner(top, options.etcd);
   read_place_of_tokens(top, settings.auth);
-  top.whole_seconds("keep_jobs_seconds", options.keep_jobs_seconds, {0, kTenYears});
+  read_age_of_jobs(top, options.keep_jobs_seconds);
   top.note_start_key("master_job_cache", options.master_job_cache);
   top.note_start_key("ext_job_cache", joined(options.ext_job_cache, ","));
   top.note_start_key("keep_jobs_seconds", options.keep_jobs_seconds.count());

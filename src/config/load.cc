@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -82,6 +85,7 @@ void read_engine(Reader& section, Settings& settings) {
 }
 
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
+  read_state_dir(section, top, settings);
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
   read_timeouts(section, settings);
@@ -113,10 +117,50 @@ void add_places(const Node& map, const std::string& above, Places& places, std::
   }
 }
 
+/// A misspelt `rest_fcgi:` would turn off all settings of this program.
+void refuse_misspelt_section(const Node& root, Findings& findings) {
+  const std::string name = "rest_fcgi";
+  for (const Entry& entry : root.entries) {
+    if (entry.key == name) continue;
+    if (entry.key.starts_with(name + ":")) {
+      findings.add(entry.place, in_quotes(entry.key),
+                   "found no space behind the colon, expected rest_fcgi: VALUE");
+    } else if (!near_names(lower(entry.key), {name}, 1).empty()) {
+      findings.add(entry.place, in_quotes(entry.key), "unknown key, did you mean rest_fcgi?");
+    }
+  }
+}
+
+/// Checks that the service of this process can run: the engine is that of `--engine`, and the Salt master has
+/// the same user as this process.
+Result<void> check_service(const Settings& settings, const CommandLine& command_line) {
+  if (!command_line.engine) return {};
+  const bool is_salt = command_line.engine == Engine::salt;
+  if (settings.engine != *command_line.engine) {
+    return Error{ErrorKind::configuration,
+                 is_salt ? format("{}: found no rest_fcgi: {{engine: salt}}, expected it. As root: echo "
+                                  "'rest_fcgi: {{engine: salt, netapi: [rest_cherrypy]}}' > "
+                                  "/etc/salt/master.d/rest_fcgi.conf",
+                                  command_line.config)
+                         : format("{}: found rest_fcgi: {{engine: salt}}, expected the engine embedded",
+                                  command_line.config)};
+  }
+  const std::string user = user_name(::geteuid()).value_or(std::to_string(::geteuid()));
+  // Root may check the configuration of a service that has another user.
+  const bool is_check = ::geteuid() == 0 && command_line.action != CommandLine::Action::serve;
+  if (!is_salt || is_check || user == settings.master_user) return {};
+  return Error{
+      ErrorKind::configuration,
+      format("user: found {} in {}, expected {}, the user of this service. Write these two lines with "
+             "`systemctl edit rest_fcgi-salt`:\n[Service]\nUser={}",
+             settings.master_user, command_line.config, user, settings.master_user)};
+}
+
 }  // namespace
 
 Settings read_settings(const Node& root, Findings& findings) {
   Settings settings;
+  refuse_misspelt_section(root, findings);
   Reader top(&root, "", findings, Style::lenient);
   Reader section = top.own_section("rest_fcgi");
   read_engine(section, settings);
@@ -141,6 +185,7 @@ Result<Settings> load(const CommandLine& command_line) {
   if (findings.mistake()) return *findings.mistake();
   settings.warnings.insert(settings.warnings.begin(), master->warnings.begin(), master->warnings.end());
   add_places(master->root, "", settings.places);
+  settings.gateway.advice = listening_advice(settings);
   if (command_line.listen) settings.gateway.listen = *command_line.listen;
   findings.add_start_key("rest_fcgi: listen", settings.gateway.listen);
   settings.start_keys = findings.take_start_keys();
@@ -149,6 +194,7 @@ Result<Settings> load(const CommandLine& command_line) {
   settings.salt.timeout = settings.client.timeout;
   settings.salt.conf_file = command_line.config;
   settings.embedded.config_values = config_values(settings, master->root);
+  if (auto fits = check_service(settings, command_line); !fits) return std::move(fits).error();
   return settings;
 }
 

@@ -15,6 +15,7 @@
 #include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::config {
@@ -30,7 +31,8 @@ Error failure(const std::string& path, std::string_view text) {
 }
 
 Error cannot_read(const std::string& path, int cause) {
-  return failure(path, format("cannot be read: {}", why_unreadable(path, cause)));
+  const std::string_view hint = cause == ENOENT ? "; sudo rest_fcgi --init writes one" : "";
+  return failure(path, format("cannot be read: {}{}", why_unreadable(path, cause), hint));
 }
 
 Result<void> check(const std::string& path, const struct stat& status) {
@@ -47,14 +49,18 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// The memory of the result is wiped after use.
-Result<WipedBytes> read_file(const std::string& path) {
+/// A file of the configuration and its owner.
+using Owned = std::pair<std::string, uid_t>;
+
+/// The memory of the result is wiped after use. Adds the file to `owners`.
+Result<WipedBytes> read_file(const std::string& path, std::vector<Owned>& owners) {
   // With O_NONBLOCK, open(2) does not wait for a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return cannot_read(path, errno);
   if (auto checked = check(path, status); !checked) return std::move(checked).error();
+  owners.emplace_back(path, status.st_uid);
   auto text = read_to_end(file.get(), kLargestFile);
   if (!text) return cannot_read(path, errno);
   return text;
@@ -106,8 +112,8 @@ void replace_keys(Node& into, Node from) {
   }
 }
 
-Result<Node> read_map(const std::string& path) {
-  auto text = read_file(path);
+Result<Node> read_map(const std::string& path, std::vector<Owned>& owners) {
+  auto text = read_file(path, owners);
   if (!text) return std::move(text).error();
   auto root = yaml::read(path, {text->data(), text->size()});
   if (!root) return std::move(root).error();
@@ -155,10 +161,11 @@ Result<std::vector<std::string>> patterns_of(const Node& include) {
   return patterns;
 }
 
-/// Borrows `warnings`.
+/// Borrows `warnings` and `owners`.
 class Includer {
  public:
-  explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
+  Includer(std::vector<std::string>& warnings, std::vector<Owned>& owners)
+      : warnings_(warnings), owners_(owners) {}
 
   /// Reads and merges the files that match `patterns`. A pattern is relative to the folder of `from`.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
@@ -192,7 +199,7 @@ class Includer {
   }
 
   Result<Node> read_one(const std::string& file) {
-    auto root = read_map(file);
+    auto root = read_map(file, owners_);
     if (!root) return root;
     const Entry* include = root->find("include");
     if (include == nullptr) return root;
@@ -212,8 +219,26 @@ class Includer {
   }
 
   std::vector<std::string>& warnings_;
+  std::vector<Owned>& owners_;
   int depth_ = 1;
 };
+
+/// Returns a warning for each file whose owner could change what this process does. The master's user is
+/// trusted by a process without root's rights.
+std::vector<std::string> warnings_of(const std::vector<Owned>& owners, const Node& root) {
+  const uid_t self = ::geteuid();
+  const Entry* user = root.find("user");
+  const auto master = user != nullptr && self != 0 ? account_of(user->value.text) : std::nullopt;
+  std::vector<std::string> warnings;
+  for (const auto& [path, owner] : owners) {
+    if (owner == 0 || owner == self || (master && owner == master->uid)) continue;
+    warnings.push_back(
+        format("{}: found the owner {}, expected root{}: this user may change what this "
+               "program does; chown root {}",
+               path, shown_user(owner), self == 0 ? "" : " or " + shown_user(self), path));
+  }
+  return warnings;
+}
 
 Result<std::vector<std::string>> default_patterns(const Node& root) {
   const Entry* entry = root.find("default_include");
@@ -225,7 +250,8 @@ Result<std::vector<std::string>> default_patterns(const Node& root) {
 
 Result<MasterFile> read_master_file(const std::string& path) {
   MasterFile master;
-  auto root = read_map(path);
+  std::vector<Owned> owners;
+  auto root = read_map(path, owners);
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
@@ -237,13 +263,14 @@ Result<MasterFile> read_master_file(const std::string& path) {
   auto named = include == nullptr ? Result(std::vector<std::string>()) : patterns_of(include->value);
   if (!named) return std::move(named).error();
 
-  Includer includer(master.warnings);
+  Includer includer(master.warnings, owners);
   auto first = includer.read(*by_default, path, false);
   if (!first) return std::move(first).error();
   auto second = includer.read(*named, path, true);
   if (!second) return std::move(second).error();
   replace_keys(master.root, *std::move(first));
   replace_keys(master.root, *std::move(second));
+  for (std::string& warning : warnings_of(owners, master.root)) master.warnings.push_back(std::move(warning));
   return master;
 }
 

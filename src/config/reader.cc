@@ -80,6 +80,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+/// Leaves out a warning that is there already, because a profile for reading and writing is read twice.
+void Findings::warn(std::string text) {
+  if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
+    warnings_.push_back(std::move(text));
+}
+
 std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
 }
@@ -258,6 +264,10 @@ void Reader::secret(std::string_view key, Secret& value) {
              path_to(key), status.st_mode & 07777U));
 }
 
+void Reader::suggest(std::string_view key, std::initializer_list<std::string_view> others) {
+  for (const std::string_view other : others) suggestions_.emplace_back(other, key);
+}
+
 void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
@@ -267,7 +277,10 @@ void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {
     const bool lacks_space =
         before_colon.size() < entry.key.size() && is_empty(entry.value) && is_known(before_colon);
     if (!refuses_all && is_lenient() && is_empty(entry.value) && !lacks_space) continue;
-    const std::vector<std::string> near = near_names(entry.key, known_);
+    std::vector<std::string> near = near_names(entry.key, known_);
+    for (const auto& [other, key] : suggestions_) {
+      if (other == entry.key) near = {key};
+    }
     std::string text =
         near.empty() ? "unknown key" : format("unknown key, did you mean {}?", joined(near, " or "));
     if (lacks_space) text = format("found no space behind the colon, expected {}: VALUE", before_colon);

@@ -49,7 +49,7 @@ class Findings {
     add(found.place, key, format("found {}, expected {}", describe(found), expected));
   }
 
-  void warn(std::string text) { warnings_.push_back(std::move(text)); }
+  void warn(std::string text);
   void warn(const Place& place, std::string_view text) { warn(mistake_at(place, text).message); }
 
   void add_start_key(std::string key, std::string value) {
@@ -180,6 +180,9 @@ class Reader {
   /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
+  /// Lets the warning of an unknown key that is one of `others` suggest `key`.
+  void suggest(std::string_view key, std::initializer_list<std::string_view> others);
+
   /// Reports a mistake for each key that was not read.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }
   /// Warns of each unread key. If the key begins with the text `refused`, reports a mistake instead.
@@ -210,6 +213,7 @@ class Reader {
   Findings& findings_;
   Style style_;
   std::vector<std::string> known_;
+  std::vector<std::pair<std::string, std::string>> suggestions_;
   bool at_start_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/version.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -159,9 +161,25 @@ double seconds_of(std::chrono::milliseconds time) {
 /// This time limit for replies is set in the configuration files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
+/// Returns a note for each user in `external_auth` whose name looks like a pattern.
+std::vector<std::string> notes_of_patterns(const Settings& settings) {
+  std::vector<std::string> notes;
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    for (const auth::Principal& principal : eauth.principals) {
+      if (principal.name == "*" || principal.name.find_first_of("*?[]{}()|") == std::string::npos) continue;
+      const Error note{ErrorKind::configuration,
+                       format("external_auth: {}: {}: names of users are not patterns: only a user with "
+                              "exactly this name has these rules; '*' stands for every other user",
+                              eauth.name, principal.name)};
+      notes.push_back(with_place(note, settings).message);
+    }
+  }
+  return notes;
+}
+
 /// Returns notes about settings that are valid but may be unintended.
 std::vector<std::string> notes(const Settings& settings) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = notes_of_patterns(settings);
   for (const std::string& key : settings.front_ends.inert)
     notes.push_back(key + ": this key has no effect here");
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
@@ -243,7 +261,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("tokens", tokens_line(settings));
     line("jobs", jobs_line(settings));
     line("minions", minions_line(settings.embedded));
-    line("limits", "no states, no file or pillar roots, no packages; see deploy/modules.md");
+    line("limits", "no states, no file or pillar roots, no packages; see modules.md");
   }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));
@@ -252,6 +270,22 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   for (const std::string& note : notes(settings)) line("note", note);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
+}
+
+std::string start_line(const Settings& settings, const CommandLine& command_line) {
+  std::vector<std::string> addresses;
+  if (!settings.gateway.listen.empty()) addresses.push_back(settings.gateway.listen);
+  for (const gateway::HttpOptions& port : settings.gateway.http) addresses.push_back(url_of(port));
+  std::set<std::string_view> users;
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    for (const auth::Principal& one : eauth.principals) {
+      if (one.name != "*" && !one.name.ends_with('%')) users.insert(one.name);
+    }
+  }
+  return format("rest_fcgi {} has started: configuration {}, engine {}, addresses {}, {} {} in external_auth",
+                kVersion, command_line.config, settings.engine == Engine::salt ? "salt" : "embedded",
+                addresses.empty() ? "of the service manager" : joined(addresses), users.size(),
+                users.size() == 1 ? "user" : "users");
 }
 
 /// Writes only the options that this function names. A new option therefore stays hidden until it is added
@@ -289,6 +323,25 @@ std::string idle_rule_line(std::string_view place, std::string_view text, std::s
   const auto near = near_names(text, names, 1);
   return format("note:     {}: {}: {}{}\n", place, in_quotes(text), what,
                 near.empty() ? "" : format("; did you mean '{}'?", near.front()));
+}
+
+std::string describe_rules(const Settings& settings, const CommandLine& command_line) {
+  const std::string& user = command_line.username;
+  const auto& eauths = settings.auth.external_auth;
+  const auto file =
+      std::find_if(eauths.begin(), eauths.end(), [](const auto& eauth) { return eauth.name == "file"; });
+  for (const std::string& name : {user, std::string("*")}) {
+    const auto has_name = [&name](const auth::Principal& principal) { return principal.name == name; };
+    if (file == eauths.end() || std::none_of(file->principals.begin(), file->principals.end(), has_name))
+      continue;
+    return format("The rules of '{}' in external_auth apply to {}.\n", name, user);
+  }
+  const auto place = settings.places.find("external_auth: file");
+  return format(
+      "{0} may run nothing yet. Write a rule such as\n\n    {0}: ['test.*']\n\nbelow `file:` ({1}), and run: "
+      "systemctl reload "
+      "rest_fcgi\n",
+      user, place == settings.places.end() ? command_line.config : place->second);
 }
 
 std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {

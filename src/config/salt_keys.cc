@@ -114,12 +114,12 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// The store's folder is systemd's state directory, or a folder in the master's `cachedir`.
-std::string state_folder(const std::string& cachedir) {
+/// Returns systemd's state directory, or an empty text.
+std::string state_directory() {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
   const std::string folder(folders.substr(0, folders.find(':')));
-  return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
+  return folder.starts_with('/') ? folder : std::string();
 }
 
 /// With the engine `salt`, only the master uses these keys.
@@ -184,13 +184,43 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// The engine checks the words of each nodegroup. The map may be null.
-std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
+/// Returns the groups of `nodegroups`, which is a map, or a list of maps (Salt's `repack_dictlist`).
+std::vector<const Entry*> nodegroups_in(const Node& nodegroups, Findings& findings) {
+  std::vector<const Entry*> groups;
+  const std::span<const Node> maps = items_of(nodegroups);
+  if (std::any_of(maps.begin(), maps.end(), [](const Node& map) { return !map.is(Kind::map); }))
+    findings.unexpected(nodegroups, "nodegroups", "a map of names to compound targets");
+  for (const Node& map : maps) {
+    for (const Entry& entry : map.entries) groups.push_back(&entry);
+  }
+  return groups;
+}
+
+/// Reads the words of each nodegroup; the engine checks them. With engine: salt, a mistake is only a warning,
+/// because the Salt master starts with such a group, too. The group then has no words, so calls cannot use
+/// it.
+std::vector<master::NodegroupOptions> read_nodegroups(Reader& top, Engine engine) {
   std::vector<master::NodegroupOptions> groups;
+  const Node* nodegroups = top.value("nodegroups");
   if (nodegroups == nullptr) return groups;
-  for (const Entry& entry : nodegroups->entries) {
-    if (is_empty(entry.value)) continue;
-    groups.push_back({entry.key, read_words(entry.value, format("nodegroups: {}", entry.key), findings)});
+  const auto warn_of = [&](const Findings& found) {
+    if (!found.mistake()) return false;
+    if (engine == Engine::embedded) {
+      top.findings().add(*found.mistake());
+    } else {
+      top.findings().warn(format("{}; calls cannot use this node group", found.mistake()->message));
+    }
+    return true;
+  };
+  Findings of_all;
+  const std::vector<const Entry*> entries = nodegroups_in(*nodegroups, of_all);
+  warn_of(of_all);
+  for (const Entry* entry : entries) {
+    if (is_empty(entry->value)) continue;
+    Findings found;
+    auto words = read_words(entry->value, format("nodegroups: {}", entry->key), found);
+    if (warn_of(found)) words.clear();
+    groups.push_back({entry->key, std::move(words)});
   }
   return groups;
 }
@@ -200,7 +230,8 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
   options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, so it is not read.
-  settings.store = {state_folder(cachedir) + "/state.db", true};
+  const std::string given = state_directory();
+  settings.store = {(given.empty() ? cachedir + "/rest_fcgi" : given) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
   read_port(top, "ret_port", options.ret_port);
@@ -252,7 +283,7 @@ void read_salt_keys(Reader& top, Settings& settings) {
   top.log_level("log_level", settings.log.level);
   read_external_auth(top, settings);
   const std::string root_dir = read_text(top, "root_dir", "/");
-  auto nodegroups = read_nodegroups(top.map("nodegroups"), top.findings());
+  auto nodegroups = read_nodegroups(top, settings.engine);
   if (settings.engine == Engine::salt) {
     settings.salt.nodegroups = std::move(nodegroups);
     read_real_master(top, root_dir, settings);
@@ -271,6 +302,21 @@ void make_cachedir(const Settings& settings) {
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
   // Lets other users enter the folder, because Salt's programs may run as another user.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
+}
+
+void read_state_dir(Reader& section, Reader& top, Settings& settings) {
+  constexpr std::string_view kKey = "state_dir";
+  std::string folder;
+  section.at_start().absolute_path(kKey, folder);
+  if (!folder.empty()) settings.store = {normal(folder) + "/state.db", false};
+  // The masters of a cluster (`cluster_id`, since Salt 3007) share `cachedir`.
+  const Node* cluster = top.value("cluster_id");
+  const bool is_cluster = settings.engine == Engine::salt && cluster != nullptr && !is_empty(*cluster);
+  if (!is_cluster || !folder.empty() || !state_directory().empty()) return;
+  top.findings().warn(
+      cluster->place,
+      "cluster_id: found the database of rest_fcgi in cachedir, which the masters of a cluster "
+      "share, expected a folder on a local disk: set rest_fcgi: state_dir");
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {

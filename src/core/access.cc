@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/access.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -37,6 +38,19 @@ std::string refused_folder(const std::string& path) {
   return format("no permission to look at {}", path);
 }
 
+std::string why_unwritable(const std::string& path, int error) {
+  std::string text = errno_text(error);
+  if (error != EACCES) return text;
+  struct stat status {};
+  for (std::filesystem::path nearest = path; nearest.has_relative_path(); nearest = nearest.parent_path()) {
+    if (::stat(nearest.c_str(), &status) != 0) continue;
+    return format("{}: {} has {}: the user {} of this process needs the permission {}", text,
+                  nearest.string(), describe_access(status), shown_user(::geteuid()),
+                  S_ISDIR(status.st_mode) ? "wx" : "rw");
+  }
+  return text;
+}
+
 std::string why_unreadable(const std::string& path, int error) {
   std::string text = errno_text(error);
   if (error != EACCES) return text;
@@ -45,6 +59,23 @@ std::string why_unreadable(const std::string& path, int error) {
   return format(
       "{}: no permission to read {}, which has {}: the user {} of this process needs the permission {}", text,
       path, describe_access(status), shown_user(::geteuid()), S_ISDIR(status.st_mode) ? "rx" : "r");
+}
+
+std::optional<std::string> why_not_creatable(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    if (errno == EACCES) return refused_folder(folder);
+    return format("found no folder {} ({}), expected it: create the folder, or change the path", folder,
+                  errno_text());
+  }
+  if (!S_ISDIR(status.st_mode)) return format("found the file {}, expected a folder", folder);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return std::nullopt;
+  if (errno != EACCES) return format("no files can be created in the folder {}: {}", folder, errno_text());
+  return format(
+      "no permission to create a file in the folder {}, which has {}: the user {} of this process needs the "
+      "permissions w and x",
+      folder, describe_access(status), shown_user(::geteuid()));
 }
 
 }  // namespace rest_fcgi

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi {
@@ -110,8 +111,8 @@ std::string file_stamp(const struct stat& status) {
 
 std::optional<std::string> why_untrusted(const struct stat& status, mode_t forbidden) {
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return format("belongs to user id {}, expected root or {}, the user id of this process", status.st_uid,
-                  ::geteuid());
+    return format("belongs to {}, expected root or {}, the user of this process", shown_user(status.st_uid),
+                  shown_user(::geteuid()));
   }
   if ((status.st_mode & forbidden) == 0) return std::nullopt;
   const bool is_folder = S_ISDIR(status.st_mode);
@@ -121,11 +122,12 @@ std::optional<std::string> why_untrusted(const struct stat& status, mode_t forbi
 
 Result<UniqueFd> open_private_folder(const std::string& path) {
   const std::string trimmed = path.substr(0, path.find_last_not_of('/') + 1);
-  if (!make_folder_with_parent(trimmed)) return unusable(format("cannot be made: {}", errno_text()));
+  if (!make_folder_with_parent(trimmed))
+    return unusable(format("cannot be made: {}", why_unwritable(trimmed)));
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!folder.is_open() || ::fstat(folder.get(), &status) != 0) {
-    return unusable(format("cannot be opened: {}", errno_text()));
+    return unusable(format("cannot be opened: {}", why_unreadable(trimmed)));
   }
   if (auto why = why_untrusted(status)) return unusable(*std::move(why));
   return folder;

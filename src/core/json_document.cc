@@ -24,6 +24,9 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 
+/// Some programs write this character before a text in UTF-8.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
@@ -315,14 +318,23 @@ class JsonDocument::Builder {
     return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
 
+  /// Returns the place of a byte for a message. Lines and columns count from 1.
+  [[nodiscard]] std::string place_of(std::size_t at) const {
+    const std::string_view before(document_.text_.data(), at);
+    const std::string_view in_line = before.substr(before.rfind('\n') + 1);
+    const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+    return format("line {}, column {}", 1 + std::count(before.begin(), before.end(), '\n'),
+                  1 + std::count_if(in_line.begin(), in_line.end(), begins_character));
+  }
+
   [[gnu::cold]] bool fail(std::string_view what, std::size_t at) {
-    problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
+    problem_ = Error{ErrorKind::malformed, format("{}: {}", what, place_of(at))};
     const std::string_view found(document_.text_.data() + at, size_ - at);
     // The message names `NaN` and `Infinity`, because Python's json module writes these words.
     for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
       if (!found.starts_with(word)) continue;
       problem_->message =
-          format("found {}, which JSON does not have; expected a finite number: byte {}", word, at);
+          format("found {}, which JSON does not have; expected a finite number: {}", word, place_of(at));
     }
     return false;
   }
@@ -357,6 +369,7 @@ Result<void> JsonDocument::parse(Json&& json, const JsonLimits& limits) {
 
 Result<void> JsonDocument::load(std::string_view text) {
   clear();
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
     return Error{ErrorKind::malformed, "Text of 2 GiB or more, expected less"};
   }

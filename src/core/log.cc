@@ -2,6 +2,7 @@
 #include "rest_fcgi/core/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,15 +10,18 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::log {
@@ -25,15 +29,31 @@ namespace {
 
 std::mutex opening;
 
+/// The priorities of syslog(3).
+enum Priority : int { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6, kDebug = 7 };
+
+/// Returns whether systemd's journal reads standard error.
+bool is_journal() {
+  const char* const journal = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  return journal != nullptr && ::fstat(STDERR_FILENO, &status) == 0 &&
+         format("{}:{}", status.st_dev, status.st_ino) == journal;
+}
+
+std::atomic<bool> has_journal{is_journal()};
+
+thread_local std::string_view current_request;
+
 /// Writes lines to a file descriptor, each with one write(2), so that lines of several threads do not mix. A
 /// new file replaces the old file at the same descriptor. A Sink is thread-safe.
 class Sink {
  public:
   constexpr explicit Sink(int fd) : fd_(fd) {}
 
-  void write(std::string line) {
+  void write(Priority priority, std::string line) {
     const int fd = fd_.load(std::memory_order_relaxed);
     if (fd < 0) return;
+    if (fd == STDERR_FILENO && has_journal) line.insert(0, format("<{}>", static_cast<int>(priority)));
     line += '\n';
     if (!write_all(fd, line)) report_failure(errno);
   }
@@ -64,8 +84,9 @@ class Sink {
     const SteadyTime now = std::chrono::steady_clock::now();
     if (now - reported_ < std::chrono::seconds(1)) return;
     reported_ = now;
-    static_cast<void>(write_all(STDERR_FILENO, format("rest_fcgi: cannot write lines to the log {}: {}\n",
-                                                      path_, errno_text(error))));
+    const std::string line =
+        format("rest_fcgi: cannot write lines to the log {}: {}\n", path_, errno_text(error));
+    static_cast<void>(write_all(STDERR_FILENO, for_standard_error(Level::error, line)));
   }
 
   std::atomic<int> fd_;
@@ -75,8 +96,9 @@ class Sink {
   SteadyTime reported_{};
 };
 
-/// These names have the same order as the enumerators of `Level`.
+/// The names and the priorities have the same order as the enumerators of `Level`.
 constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
+constexpr Priority kPriorities[] = {kDebug, kInfo, kWarning, kError};
 
 std::atomic<Level> current_level{Level::warning};
 
@@ -140,10 +162,11 @@ std::string in_one_line(std::string message) {
 
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
-  std::string line = format("{} {} {}", now_in_utc(), kLevels[static_cast<std::size_t>(level)],
-                            in_one_line(std::string(message)));
-  if (level >= Level::warning && error_lines.is_on()) error_lines.write(line);
-  log_lines.write(std::move(line));
+  const auto index = static_cast<std::size_t>(level);
+  std::string line = format("{} {} {}", now_in_utc(), kLevels[index], in_one_line(std::string(message)));
+  if (!current_request.empty()) line.append(" request_id=").append(current_request);
+  if (level >= Level::warning && error_lines.is_on()) error_lines.write(kPriorities[index], line);
+  log_lines.write(kPriorities[index], std::move(line));
 }
 
 }  // namespace
@@ -175,6 +198,7 @@ Result<void> open(const Options& options) {
     if (change.file) continue;
     return Error{ErrorKind::configuration, format("cannot open the log: {}: {}", change.path, errno_text())};
   }
+  has_journal = is_journal();
   const std::lock_guard lock(opening);
   for (Change& change : changes) {
     if (change.file) {
@@ -184,6 +208,25 @@ Result<void> open(const Options& options) {
     }
   }
   current_level = options.level;
+  return {};
+}
+
+Result<void> check(const Options& options) {
+  const std::pair<std::string_view, const std::string&> files[] = {
+      {"rest_fcgi: log_file", options.file},
+      {"rest_fcgi: audit_log", options.audit_file},
+      {"rest_cherrypy: log_access_file", options.access_file},
+      {"rest_cherrypy: log_error_file", options.error_file}};
+  for (const auto& [key, path] : files) {
+    if (path.empty()) continue;
+    // With O_NONBLOCK, open(2) does not wait for the reader of a FIFO. Without a reader it fails with ENXIO.
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC));
+    if (file || errno == ENXIO) continue;
+    std::optional<std::string> why = errno_text();
+    if (errno == ENOENT) why = why_not_creatable(path);
+    if (why)
+      return Error{ErrorKind::configuration, format("{}: cannot open the log: {}: {}", key, path, *why)};
+  }
   return {};
 }
 
@@ -205,12 +248,39 @@ void error(std::string_view message) {
   write(Level::error, message);
 }
 
+void notice(std::string_view message) {
+  if (current_level.load(std::memory_order_relaxed) == Level::off) return;
+  log_lines.write(kNotice, format("{} notice {}", now_in_utc(), in_one_line(std::string(message))));
+}
+
+std::string for_standard_error(Level level, std::string_view text) {
+  if (!has_journal) return std::string(text);
+  std::string lines;
+  while (!text.empty()) {
+    const int priority = kPriorities[static_cast<std::size_t>(level)];
+    lines += format("<{}>{}\n", priority, next_token(text, '\n'));
+  }
+  return lines;
+}
+
+RequestScope::RequestScope(std::string_view id) noexcept {
+  current_request = id;
+}
+
+RequestScope::~RequestScope() {
+  current_request = {};
+}
+
+std::string_view request_id() noexcept {
+  return current_request;
+}
+
 void audit(std::string line) {
-  audit_lines.write(in_one_line(std::move(line)));
+  audit_lines.write(kInfo, in_one_line(std::move(line)));
 }
 
 void access(std::string line) {
-  access_lines.write(in_one_line(std::move(line)));
+  access_lines.write(kInfo, in_one_line(std::move(line)));
 }
 
 }  // namespace rest_fcgi::log

@@ -92,14 +92,20 @@ constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
 constexpr std::size_t kMaxPatternLength = 4096;
 
+/// PCRE2 does not tell how many steps a match took. A match is therefore tried with these limits in turn.
+/// Most matches end within the first limit.
+constexpr std::array<std::uint32_t, 5> kStepLimits = {30, 300, 3000, 30000, kMatchLimit};
+
+pcre2_match_context* make_match_context(std::uint32_t steps) {
+  pcre2_match_context* made = pcre2_match_context_create(nullptr);
+  pcre2_set_match_limit(made, steps);
+  pcre2_set_depth_limit(made, kDepthLimit);
+  pcre2_set_heap_limit(made, kHeapLimitKiB);
+  return made;
+}
+
 pcre2_match_context* bounded_match_context() {
-  static pcre2_match_context* const context = [] {
-    pcre2_match_context* made = pcre2_match_context_create(nullptr);
-    pcre2_set_match_limit(made, kMatchLimit);
-    pcre2_set_depth_limit(made, kDepthLimit);
-    pcre2_set_heap_limit(made, kHeapLimitKiB);
-    return made;
-  }();
+  static pcre2_match_context* const context = make_match_context(kMatchLimit);
   return context;
 }
 
@@ -145,6 +151,29 @@ bool Regex::match(std::string_view text, unsigned options) const {
 
 bool Regex::match_start(std::string_view text) const {
   return match(text, PCRE2_ANCHORED);
+}
+
+Regex::Match Regex::match_start(std::string_view text, std::size_t& steps) const {
+  static const auto contexts = [] {
+    std::array<pcre2_match_context*, kStepLimits.size()> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = make_match_context(kStepLimits[i]);
+    return made;
+  }();
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    steps += kStepLimits[i];
+    const int found = pcre2_match(static_cast<const pcre2_code*>(code_.get()), as_units(text), text.size(), 0,
+                                  PCRE2_ANCHORED, thread_match_data(), contexts[i]);
+    if (found >= 0) return Match::yes;
+    if (found == PCRE2_ERROR_DEPTHLIMIT || found == PCRE2_ERROR_HEAPLIMIT) return Match::beyond;
+    if (found != PCRE2_ERROR_MATCHLIMIT) return Match::no;
+  }
+  return Match::beyond;
+}
+
+std::size_t Regex::size() const {
+  std::size_t size = 0;
+  pcre2_pattern_info(static_cast<const pcre2_code*>(code_.get()), PCRE2_INFO_SIZE, &size);
+  return size;
 }
 
 bool Regex::match_all(std::string_view text) const {

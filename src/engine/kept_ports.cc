@@ -1,50 +1,36 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/kept_ports.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <vector>
 
 #include <systemd/sd-daemon.h>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::engine {
 namespace {
 
 constexpr std::string_view kPrefix = "port-";
 
+/// A number above the descriptors that systemd passes.
+constexpr int kAbovePassed = 100;
+
+/// The longest wait until systemd has closed a port.
+constexpr std::chrono::microseconds kCloseTime = std::chrono::seconds(5);
+
 std::string name_of(const gateway::HttpOptions& options) {
   std::string name = format("{}{}-{}", kPrefix, options.host, options.port);
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
-}
-
-std::optional<std::uint16_t> listening_port(int fd) {
-  int is_listening = 0;
-  socklen_t size = sizeof is_listening;
-  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || is_listening == 0) {
-    return std::nullopt;
-  }
-  sockaddr_storage address{};
-  size = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::nullopt;
-  // `sin_port` and `sin6_port` are at the same offset.
-  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
-  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
 /// The first name belongs to descriptor 3 (SD_LISTEN_FDS_START).
@@ -62,46 +48,55 @@ std::vector<std::string> passed_names() {
 
 }  // namespace
 
-void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
-  const std::vector<std::string> names = passed_names();
-  if (names.empty()) return;
+std::vector<UniqueFd> take_passed(const std::function<bool(const std::string&)>& is_wanted) {
+  std::vector<UniqueFd> taken;
+  std::string left;
   int fd = SD_LISTEN_FDS_START;
   int next = SD_LISTEN_FDS_START;
-  for (const std::string& name : names) {
-    const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
-    const bool is_wanted = !name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name);
-    if (is_wanted && fd != next) ::dup2(fd, next);
-    if (!is_wanted || fd != next) ::close(fd);
-    if (is_wanted) {
-      ++next;
-    } else {
-      // Makes systemd close the port. Otherwise clients could connect, but would get no reply.
-      ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
+  for (const std::string& name : passed_names()) {
+    UniqueFd passed(fd++);
+    if (is_wanted(name)) {
+      taken.emplace_back(::fcntl(passed.get(), F_DUPFD_CLOEXEC, kAbovePassed));
+      continue;
     }
-    ++fd;
+    // The descriptors that are left get the lowest numbers.
+    if (passed.get() == next) static_cast<void>(passed.release());
+    if (passed) ::dup2(passed.get(), next);
+    ++next;
+    left.append(left.empty() ? "" : ":").append(name);
   }
-  // `setenv` is safe, because no other thread reads the environment yet.
+  if (taken.empty()) return taken;
   ::setenv("LISTEN_FDS", std::to_string(next - SD_LISTEN_FDS_START).c_str(), 1);
+  ::setenv("LISTEN_FDNAMES", left.c_str(), 1);
+  return taken;
 }
 
-void store_ports(const std::vector<gateway::HttpOptions>& http) {
-  if (std::getenv("FDSTORE") == nullptr)
-    return;  // Without FDSTORE, the unit allows no descriptor store, or systemd is older than 254.
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const auto fd = parse_number<int>(entry.path().filename().string());
-    const auto port = fd ? listening_port(*fd) : std::nullopt;
-    if (!port) continue;
-    const auto options = std::find_if(http.begin(), http.end(),
-                                      [&](const gateway::HttpOptions& one) { return one.port == *port; });
-    if (options == http.end()) continue;
-    const int socket = *fd;
-    const std::string lines = format("FDSTORE=1\nFDNAME={}\nFDPOLL=0", name_of(*options));
-    if (const int sent = ::sd_pid_notify_with_fds(0, 0, lines.c_str(), &socket, 1); sent < 0) {
-      log::warning(format("port {}: systemd cannot keep this port open during a restart: {}", *port,
-                          errno_text(-sent)));
-    }
-  }
+bool store(std::string_view name, int fd) {
+  const std::string lines = format("FDSTORE=1\nFDNAME={}\nFDPOLL=0", name);
+  const int sent = ::sd_pid_notify_with_fds(0, 0, lines.c_str(), &fd, 1);
+  if (sent < 0) log::warning(format("systemd cannot keep {} during a restart: {}", name, errno_text(-sent)));
+  return sent > 0;
+}
+
+void drop_stored(std::string_view name) {
+  ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
+}
+
+void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
+  const auto is_stale = [&http](const std::string& name) {
+    const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
+    if (!name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name)) return false;
+    // Makes systemd close the port. Otherwise clients could connect, but would get no reply.
+    drop_stored(name);
+    return true;
+  };
+  // If the port is now wanted on another address, it can be opened only after systemd has closed it.
+  if (!take_passed(is_stale).empty()) ::sd_notify_barrier(0, kCloseTime.count());
+}
+
+bool store_port(const gateway::HttpOptions& options, int fd) {
+  // Without FDSTORE, the unit allows no descriptor store, or systemd is older than 254.
+  return std::getenv("FDSTORE") != nullptr && store(name_of(options), fd);
 }
 
 }  // namespace rest_fcgi::engine

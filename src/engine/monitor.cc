@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/version.h"
+#include "rest_fcgi/engine/service.h"
 #include "rest_fcgi/returner/returners.h"
 
 namespace rest_fcgi::engine {
@@ -57,12 +58,15 @@ void write_master(metrics::Writer& writer, salt::Runtime& master) {
                static_cast<double>(numbers.waiting));
 }
 
-/// Checks that the store can be written. A write fails if the disk is full or the database is locked.
+/// Checks that the store can be written. A write fails if the disk is full or the database is locked. In a
+/// partly corrupt database, this write may succeed although others fail.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "
       "1");
-  return done ? Result<void>() : done.error();
+  if (!done) return done.error();
+  if (store.is_writable()) return {};
+  return Error{ErrorKind::unavailable, "the database is corrupt; the log has the reason"};
 }
 
 struct StoreNumber {
@@ -113,11 +117,20 @@ SecretView token_of(const http::Environ& environ) {
 
 std::unique_ptr<Monitor> Monitor::make(const config::Settings& settings, const Runtime& runtime) {
   const config::FrontEnds& front_ends = settings.front_ends;
-  if (!front_ends.metrics && !front_ends.has_metrics_on_api && !front_ends.health) return nullptr;
+  const bool is_asked = front_ends.metrics || front_ends.has_metrics_on_api || front_ends.health;
+  if (!is_asked && !has_service_manager()) return nullptr;
   return std::unique_ptr<Monitor>(new Monitor(settings, runtime));
 }
 
-Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(std::move(runtime)) {
+Monitor::Monitor(const config::Settings& settings, Runtime runtime)
+    : has_metrics_(settings.front_ends.metrics || settings.front_ends.has_metrics_on_api),
+      runtime_(std::move(runtime)),
+      salt_(std::make_shared<SaltMetrics>(registry_, system_clock(), settings.front_ends.ignores_tests)) {
+  if (has_metrics_) add_metrics();
+  add_engine_checks(settings);
+}
+
+void Monitor::add_metrics() {
   const std::string_view engine = std::holds_alternative<SaltEngine>(runtime_.engine) ? "salt" : "embedded";
   registry_->on_collect([engine](metrics::Writer& writer) {
     writer.metric(metrics::Type::gauge, "rest_fcgi_build_info", "Version and engine of this program.");
@@ -137,7 +150,6 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
         times.with({is_durable ? "true" : "false"}).observe(time);
       });
   metrics::add_process_metrics(*registry_);
-  add_engine_checks(settings);
 }
 
 void Monitor::observe(std::shared_ptr<master::Master> master) {
@@ -173,9 +185,10 @@ void Monitor::add_engine_checks(const config::Settings& settings) {
     add_check("event_bus", [master](SteadyTime) { return master->check_event_bus(); });
   }
   const returner::EtcdOptions& jobs = settings.returner.etcd;
-  if (jobs.is_chosen) add_check("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2));
+  if (jobs.is_chosen)
+    add_check("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2, jobs.root));
   if (const auto& tokens = settings.auth.tokens_in_etcd)
-    add_check("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false));
+    add_check("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false, tokens->root));
 }
 
 }  // namespace rest_fcgi::engine

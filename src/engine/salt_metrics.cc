@@ -26,34 +26,107 @@ std::string_view text_at(const JsonValue& data, std::string_view key) {
 }
 
 /// Returns the state that a function such as `state.sls` applies. Returns an empty text for other functions.
-std::string state_of(std::string_view fun, const JsonValue& data) {
+std::string state_of(std::string_view fun, const std::optional<JsonValue>& args) {
   if (fun == "state.highstate") return "highstate";
   const bool is_single = fun == "state.single";
   if (!is_single && fun != "state.sls" && fun != "state.apply") return "";
-  for (const char* key : {"arg", "fun_args"}) {
-    const auto args = data.find(key);
-    if (!args || args->size() == 0) continue;
-    const JsonValue first = *args->elements().begin();
-    if (!first.is(JsonValue::Kind::object)) return std::string(first.text());
-    return std::string(text_at(first, is_single ? "fun" : "mods"));
-  }
-  return fun == "state.apply" ? "highstate" : "";
+  if (!args || args->size() == 0) return fun == "state.apply" ? "highstate" : "";
+  const JsonValue first = *args->elements().begin();
+  if (!first.is(JsonValue::Kind::object)) return std::string(first.text());
+  return std::string(text_at(first, is_single ? "fun" : "mods"));
 }
 
-bool has_good_states(const JsonValue& data) {
-  const auto ret = data.find("return");
+bool is_boolean(const std::optional<JsonValue>& value, bool wanted) {
+  return value && value->is(JsonValue::Kind::boolean) && value->boolean() == wanted;
+}
+
+/// Returns whether no state in a return has failed. Functions other than `state.*` may return states, too.
+/// The key of a state in a return is `STATE_|-ID_|-NAME_|-FUNCTION`.
+bool has_good_states(std::string_view fun, const std::optional<JsonValue>& ret) {
   if (!ret || !ret->is(JsonValue::Kind::object)) return true;
   for (const JsonMember member : ret->members()) {
-    const auto result = member.value.find("result");
-    if (!result || !result->is(JsonValue::Kind::boolean)) return true;
-    if (!result->boolean()) return false;
+    const bool is_state = fun.starts_with("state.") || member.key.find("_|-") != std::string_view::npos;
+    if (is_state && is_boolean(member.value.find("result"), false)) return false;
   }
   return true;
 }
 
-bool is_true(const JsonValue& data, std::string_view key) {
-  const auto found = data.find(key);
-  return found && found->is(JsonValue::Kind::boolean) && found->boolean();
+/// Returns the time in seconds that the states in a return took, or std::nullopt if the return has no states.
+/// Salt's `duration` of a state is in milliseconds.
+std::optional<double> duration_of(const std::optional<JsonValue>& ret) {
+  if (!ret || !ret->is(JsonValue::Kind::object) || ret->size() == 0) return std::nullopt;
+  double sum = 0;
+  for (const JsonMember member : ret->members()) {
+    const auto duration = member.value.find("duration");
+    const auto milliseconds = duration ? duration->number() : std::nullopt;
+    if (!milliseconds) return std::nullopt;
+    sum += *milliseconds;
+  }
+  return sum / 1000;
+}
+
+/// Returns whether the arguments of a call have `test=True` or `mock=True`, in one of the forms that Salt
+/// accepts.
+bool is_test_in(const std::optional<JsonValue>& args) {
+  for (const JsonValue arg : args ? args->elements() : JsonValue().elements()) {
+    for (const std::string_view key : {"test", "mock"}) {
+      if (is_boolean(arg.find(key), true)) return true;
+      const std::string_view text = arg.text();
+      const bool names_key = text.starts_with(key) && text.substr(key.size()).starts_with('=');
+      if (names_key && (text.ends_with("=True") || text.ends_with("=true"))) return true;
+    }
+    // A call of a list of functions has a list of arguments for each function.
+    if (arg.is(JsonValue::Kind::array) && is_test_in(arg)) return true;
+  }
+  return false;
+}
+
+/// One function of a call, with its part of an event. A call of a list of functions has several parts.
+struct Part {
+  std::string fun;
+  std::optional<JsonValue> args{};
+  std::optional<JsonValue> ret{};
+  std::optional<JsonValue> retcode{};
+  std::optional<JsonValue> success{};
+
+  [[nodiscard]] bool is_good() const {
+    const bool has_good_code = !retcode || retcode->integer().value_or(0) == 0;
+    return has_good_code && !is_boolean(success, false) && has_good_states(fun, ret);
+  }
+};
+
+std::optional<JsonValue> args_of(const JsonValue& data) {
+  const auto args = data.find("arg");
+  return args && args->size() > 0 ? args : data.find("fun_args");
+}
+
+/// Returns the member `name` of a value that is a map, and the value itself otherwise.
+std::optional<JsonValue> of_function(const std::optional<JsonValue>& value, std::string_view name) {
+  return value && value->is(JsonValue::Kind::object) ? value->find(name) : value;
+}
+
+std::vector<Part> parts_of(const JsonValue& data) {
+  const JsonValue fun = data.find("fun").value_or(JsonValue());
+  const auto args = args_of(data);
+  const auto ret = data.find("return");
+  const auto retcode = data.find("retcode");
+  const auto success = data.find("success");
+  if (!fun.is(JsonValue::Kind::array)) {
+    return fun.text().empty() ? std::vector<Part>()
+                              : std::vector{Part{std::string(fun.text()), args, ret, retcode, success}};
+  }
+  std::vector<Part> parts;
+  std::vector<JsonValue> each_args;
+  for (const JsonValue one : args ? args->elements() : JsonValue().elements()) each_args.push_back(one);
+  for (const JsonValue name : fun.elements()) {
+    Part part{std::string(name.text())};
+    if (parts.size() < each_args.size()) part.args = each_args[parts.size()];
+    part.ret = ret ? ret->find(part.fun) : std::nullopt;
+    part.retcode = of_function(retcode, part.fun);
+    part.success = of_function(success, part.fun);
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 /// Users of the API choose the text, so a text of more than 128 bytes becomes `other`.
@@ -66,18 +139,19 @@ std::string_view word(bool value) {
   return value ? "true" : "false";
 }
 
-std::string_view take_part(std::string_view& tag) {
-  const std::size_t end = tag.find('/');
-  const std::string_view part = tag.substr(0, end);
-  tag.remove_prefix(end == std::string_view::npos ? tag.size() : end + 1);
+std::string_view take_part(std::string_view& text, char separator = '/') {
+  const std::size_t end = text.find(separator);
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   return part;
 }
 
 }  // namespace
 
-SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock)
+SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock, bool ignores_tests)
     : registry_(std::move(registry)),
       clock_(clock),
+      ignores_tests_(ignores_tests),
       new_jobs_(registry_->counters(
           {"salt_new_job_total", "Total number of new jobs processed", {"function", "state"}})),
       expected_(registry_->counters({"salt_expected_responses_total",
@@ -98,12 +172,22 @@ SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock)
       heartbeats_(registry_->gauges({"salt_health_last_heartbeat",
                                      "Last status beacon received. Unix timestamp",
                                      {"minion"},
-                                     kMinionSeries})) {
+                                     kMinionSeries})),
+      last_responses_(registry_->gauges({"salt_responses_last_received_response",
+                                         "Last event received from minion, Unix timestamp",
+                                         {"minion"},
+                                         kMinionSeries})),
+      durations_(registry_->gauges(
+          {"salt_job_duration_seconds", "Last duration of a Salt job in seconds", {"function", "state"}})) {
   registry_->on_collect([this](Writer& writer) {
     const std::lock_guard lock(mutex_);
     writer.gauge("salt_health_minions_total", "Total number of observed minions",
                  static_cast<double>(minions_.size()));
   });
+}
+
+void SaltMetrics::job_new(std::string_view fun, std::size_t minions) {
+  while (!fun.empty()) job_new(take_part(fun, ','), "", minions);
 }
 
 void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::size_t minions) {
@@ -112,8 +196,18 @@ void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::siz
 }
 
 void SaltMetrics::returned(std::string_view minion, std::string_view fun, bool success) {
-  function_responses_.with({label(fun), "", word(success)}).add();
+  while (!fun.empty()) function_responses_.with({label(take_part(fun, ',')), "", word(success)}).add();
   responses_.with({minion, word(success)}).add();
+  heard_of(minion);
+}
+
+double SaltMetrics::now() const {
+  const auto since_epoch = std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch());
+  return static_cast<double>(since_epoch.count());
+}
+
+void SaltMetrics::heard_of(std::string_view minion) {
+  last_responses_.with({minion}).set(now());
 }
 
 void SaltMetrics::add_minion(std::string_view minion) {
@@ -123,8 +217,8 @@ void SaltMetrics::add_minion(std::string_view minion) {
 
 void SaltMetrics::minion_start(std::string_view minion) {
   add_minion(minion);
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch());
-  heartbeats_.with({minion}).set(static_cast<double>(now.count()));
+  heard_of(minion);
+  heartbeats_.with({minion}).set(now());
 }
 
 void SaltMetrics::minion_gone(std::string_view minion) {
@@ -135,23 +229,27 @@ void SaltMetrics::minion_gone(std::string_view minion) {
     minions_.erase(found);
   }
   heartbeats_.erase({minion});
+  last_responses_.erase({minion});
 }
 
-void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const JsonValue& data) {
-  const std::string state = state_of(fun, data);
-  bool success = is_true(data, "success");
-  if (!text_at(data, "schedule").empty()) {
-    // Salt sets `success` of a scheduled job even if states failed, so the return code and the states count
-    // too.
-    const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
-    success = success && retcode.value_or(0) == 0 && has_good_states(data);
-    scheduled_.with({label(fun), label(state), word(success)}).add();
-  } else {
-    function_responses_.with({label(fun), label(state), word(success)}).add();
+/// Salt sets `success` of some jobs even if states failed, and `salt-call` does not send it. Therefore the
+/// return code and the states count, and `success` only if the event has it.
+void SaltMetrics::on_return(std::string_view minion, const JsonValue& data) {
+  const bool is_scheduled = !text_at(data, "schedule").empty();
+  bool all_good = true;
+  for (const Part& part : parts_of(data)) {
+    const std::string state = state_of(part.fun, part.args);
+    const bool success = part.is_good();
+    all_good = all_good && success;
+    (is_scheduled ? scheduled_ : function_responses_)
+        .with({label(part.fun), label(state), word(success)})
+        .add();
+    if (part.fun == "state.highstate" || state == "highstate")
+      status_.with({minion, label(part.fun), label(state)}).set(success ? 1 : 0);
+    if (const auto seconds = duration_of(part.ret))
+      durations_.with({label(part.fun), label(state)}).set(*seconds);
   }
-  responses_.with({minion, word(success)}).add();
-  if (fun == "state.highstate" || state == "highstate")
-    status_.with({minion, label(fun), label(state)}).set(success ? 1 : 0);
+  responses_.with({minion, word(all_good)}).add();
 }
 
 void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
@@ -163,16 +261,20 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
+  if (kind == "beacon") return heard_of(id);
   if (kind != "job" && kind != "run") return;
-  const std::string_view fun = text_at(data, "fun");
-  if (fun.empty()) return;
+  const std::vector<Part> parts = parts_of(data);
+  if (parts.empty() || (ignores_tests_ && is_test_in(args_of(data)))) return;
   if (what == "new") {
     const auto minions = data.find("minions");
-    job_new(fun, state_of(fun, data), minions ? minions->size() : 0);
+    for (const Part& part : parts)
+      job_new(part.fun, state_of(part.fun, part.args), minions ? minions->size() : 0);
   } else if (what == "ret") {
-    const std::string_view minion = text_at(data, "id");
+    const std::string_view named = text_at(data, "id");
+    const std::string_view minion = named.empty() ? "master" : named;
     if (kind == "job") add_minion(minion);
-    on_return(minion.empty() ? "master" : minion, fun, data);
+    heard_of(minion);
+    on_return(minion, data);
   }
 }
 

@@ -165,7 +165,8 @@ std::optional<Fields> Fields::require(std::string_view name) const {
 
 Header read_header(const Fields& reply) {
   const std::optional<Fields> fields = reply.message("header");
-  return fields ? Header{fields->uint64("cluster_id"), fields->int64("revision")} : Header{};
+  return fields ? Header{fields->uint64("cluster_id"), fields->int64("revision"), fields->uint64("raft_term")}
+                : Header{};
 }
 
 KeyValue read_key_value(const Fields& fields) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "etcd/cluster.h"
+#include "etcd/messages.h"
 #include "etcd/watch_messages.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
@@ -179,6 +180,11 @@ class Watcher::Stream {
            "etcd: the watch got events of another cluster (another cluster_id); the cluster was replaced"});
       return std::nullopt;
     }
+    if (reply.created && went_back(reply.header)) {
+      if (std::optional<Failure> failure = check_history()) return failure;
+      if (final_error_) return std::nullopt;
+    }
+    raft_term_ = std::max(raft_term_, reply.header.raft_term);
     if (reply.canceled) {
       Failure failure = cancel_failure(reply, connection_->stream().url);
       if (reply.compact_revision == 0) return failure;
@@ -188,6 +194,32 @@ class Watcher::Stream {
     is_token_refused_ = false;
     if (!reply.events.empty()) early_breaks_ = 0;
     backlog_.add(std::move(reply));
+    return std::nullopt;
+  }
+
+  /// Returns whether a header is older than those before. Then the member is behind the others, or the
+  /// cluster was restored from a backup.
+  [[nodiscard]] bool went_back(const Header& header) const {
+    return header.revision + 1 < backlog_.next_revision() || header.raft_term < raft_term_;
+  }
+
+  /// Ends the watch if the newest state of the cluster is older than the events that the watch has passed on.
+  /// etcd would send nothing until its revision is greater again. Reads a key, because such a read is never
+  /// behind.
+  [[nodiscard]] std::optional<Failure> check_history() {
+    const std::string body = to_json(RangeRequest{.key = request_.key, .limit = 1});
+    const auto deadline = steady_clock::now() + 2 * cluster_.try_timeout();
+    Result<JsonDocument> answer = cluster_.call("/kv/range", body, Effect::reads, deadline);
+    if (!answer) return Failure{std::move(answer).error(), RetryAction::next_member};
+    const Result<RangeReply> range = read_reply(*answer, read_range);
+    if (!range) return Failure{range.error(), RetryAction::next_member};
+    const Header& header = range->header;
+    if (!went_back(header)) return std::nullopt;
+    end({ErrorKind::invocation,
+         format("etcd: found the revision {} (raft term {}), expected at least {} ({}); the cluster was "
+                "restored "
+                "from a backup",
+                header.revision, header.raft_term, backlog_.next_revision() - 1, raft_term_)});
     return std::nullopt;
   }
 
@@ -223,6 +255,7 @@ class Watcher::Stream {
   bool is_token_refused_ = false;
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
+  std::uint64_t raft_term_ = 0;
   std::optional<Error> last_error_;
   std::optional<Error> final_error_;
 };

@@ -28,6 +28,11 @@ void Acceptor::start() {
   wait();
 }
 
+void Acceptor::keep(const std::function<bool(int)>& keep) {
+  const std::lock_guard lock(mutex_);
+  if (!listening_.file && keep(descriptor_.native_handle())) listening_.is_shared = true;
+}
+
 /// REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
@@ -68,6 +73,7 @@ Acceptor::Connection Acceptor::accept() {
     log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
   }
   is_accept_failing_ = is_failure;
+  if (error == EMFILE || error == ENFILE) handlers_.free_descriptor();
   return made;
 }
 

@@ -23,6 +23,8 @@ class Acceptor {
   struct Handlers {
     /// Returns whether the acceptor may accept a connection. If not, the acceptor asks again after a pause.
     std::function<bool()> has_room;
+    /// Frees a descriptor, if accept(2) failed because the process or the system has no free descriptor.
+    std::function<void()> free_descriptor;
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
 
@@ -30,6 +32,10 @@ class Acceptor {
   Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers);
 
   void start();
+
+  /// Calls `keep` with the descriptor of a TCP socket. If the result is true, another process shares the
+  /// socket from now on.
+  void keep(const std::function<bool(int)>& keep);
 
   /// Closes the socket. If no other process shares the socket, first accepts all waiting connections.
   void stop();

@@ -51,6 +51,7 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
+    bool is_awaited_ = true;  ///< Whether `wait_until_empty` waits for this connection.
     /// `mutex_` guards this member.
     bool is_evicted_ = false;
     std::list<Entry*>::iterator position_;
@@ -64,12 +65,19 @@ class Connections {
   /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// Begins the shutdown: `sweep` closes connections that have waited for a request longer than `kFarewell`.
+  /// Closes a connection that waits for its peer, and chooses it as `make_room` does. Does nothing while a
+  /// connection that was chosen earlier is still open. Returns false if all connections are in the stage
+  /// `work`.
+  [[nodiscard]] bool close_one();
+
+  /// Begins the shutdown: `sweep` closes connections that have waited for a request longer than `kFarewell`,
+  /// and `wait_until_empty` does not wait for connections that come later, such as health checks.
   void stop(SteadyTime now);
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
-  /// Waits until all connections are closed, at most for `patience`. Returns whether all are closed.
+  /// Waits until all connections from before `stop` are closed, at most for `patience`. Returns whether all
+  /// are closed.
   bool wait_until_empty(SteadyTime::duration patience);
 
   [[nodiscard]] std::size_t count() const {
@@ -78,10 +86,13 @@ class Connections {
   }
 
  private:
+  bool evict_locked();
+
   mutable std::mutex mutex_;
   std::condition_variable one_closed_;
-  // `mutex_` guards `open_` and `evicted_`.
+  // `mutex_` guards `open_`, `awaited_` and `evicted_`.
   std::list<Entry*> open_;
+  std::size_t awaited_ = 0;
   std::size_t evicted_ = 0;
   std::atomic<bool> is_stopping_ = false;
 };

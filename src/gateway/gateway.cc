@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,27 +17,11 @@
 #include "gateway/shared.h"
 #include "gateway/socket_activation.h"
 #include "gateway/sys.h"
-#include "gateway/tls.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
-
-void reread(const Reload& reload, Shared& shared) noexcept {
-  try {
-    auto applications = reload();
-    if (!applications) {
-      log::error(
-          format("the reload failed; the old configuration stays in use: {}", applications.error().message));
-      return;
-    }
-    shared.replace(*std::move(applications));
-    log::info("configuration reread");
-  } catch (...) {
-    log_exception("the reload failed; the old configuration stays in use");
-  }
-}
 
 /// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds,
 /// because the thread may outlive the gateway.
@@ -45,9 +30,10 @@ struct FrontEnds {
       : shared(options), http(shared, std::move(ports)) {
     if (fastcgi_socket.fd) fastcgi.emplace(shared, std::move(fastcgi_socket));
   }
-  void stop_accepting() {
-    http.stop();
-    if (fastcgi) fastcgi->stop();
+  /// Closes the listening sockets, with `keeps_health` only those that do not answer health checks.
+  void stop_accepting(bool keeps_health) {
+    http.stop(keeps_health);
+    if (fastcgi && !(keeps_health && shared.options.answers_health)) fastcgi->stop();
   }
 
   Shared shared;
@@ -62,7 +48,7 @@ class ServingGateway final : public Gateway {
 
   ~ServingGateway() override {
     try {
-      front_ends_->stop_accepting();
+      front_ends_->stop_accepting(false);
     } catch (...) {
       log_exception("the listening sockets were not closed");
     }
@@ -78,27 +64,46 @@ class ServingGateway final : public Gateway {
             .slow_streams = shared_.streams.slow()};
   }
 
-  Result<Ended> serve(Applications applications, const Reload& reload) override {
+  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) override {
+    front_ends_->http.keep_ports(keep);
+  }
+
+  Result<Ended> serve(Applications applications, const Reload& reload, const EndHooks& hooks) override {
     shared_.replace(std::move(applications));
-    if (auto started = shared_.pool.start(front_ends_); !started) return std::move(started).error();
+    if (auto started = shared_.pool.start(front_ends_); !started) {
+      static_cast<void>(shared_.pool.stop(system_clock().steady()));
+      return std::move(started).error();
+    }
     front_ends_->http.start();
     if (front_ends_->fastcgi) front_ends_->fastcgi->start();
-    await_stop(reload);
+    const Ending ending = await_end(reload);
     const SteadyTime deadline = system_clock().steady() + shared_.options.shutdown_timeout;
-    front_ends_->stop_accepting();
+    front_ends_->stop_accepting(ending == Ending::stop);
+    if (hooks.begin) hooks.begin(ending);
     shared_.streams.close();
+    shared_.http_connections.stop(system_clock().steady());
+    shared_.fastcgi_connections.stop(system_clock().steady());
+    // Requests that still run at `last_call` are answered with an error until `deadline`.
+    const SteadyTime last_call =
+        deadline - std::min<SteadyTime::duration>(kReplyTime, shared_.options.shutdown_timeout / 4);
+    wait_for_requests(last_call);
+    const std::size_t jobs = hooks.end_work ? hooks.end_work(last_call) : 0;
     wait_for_requests(deadline);
+    front_ends_->stop_accepting(false);
     // Streams with TLS use the pool's timers, so the streams end before the pool stops.
     shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
     // Destroys the applications here, because a thread of the pool may keep `Shared` alive for longer.
     if (left == 0) shared_.replace({});
-    return Ended{deadline, left};
+    return Ended{deadline, left + jobs};
   }
 
  private:
   static constexpr std::chrono::milliseconds kSweep{250};
+
+  /// The time for the replies to requests that did not end in time.
+  static constexpr std::chrono::seconds kReplyTime{3};
 
   void maintain() {
     const SteadyTime now = system_clock().steady();
@@ -106,25 +111,47 @@ class ServingGateway final : public Gateway {
     shared_.fastcgi_connections.sweep(now);
     shared_.pool.shrink(now);
     shared_.trim.look(now);
+    shared_.overload.report(now);
   }
 
-  void await_stop(const Reload& reload) {
+  Ending await_end(const Reload& reload) {
     for (;;) {
       const auto signal = wait_for_signal(kSweep);
       maintain();
       if (!signal) continue;
-      if (*signal != SIGHUP) return log::info(format("signal {}: ending", *signal));
-      reread(reload, shared_);
-      front_ends_->http.reread_certificates();
+      if (*signal == SIGHUP) {
+        const Result<void> result = reread(reload);
+        if (reload.ended) reload.ended(result);
+        continue;
+      }
+      log::info(format("signal {}: ending", *signal));
+      return *signal == SIGUSR2 ? Ending::hand_over : Ending::stop;
+    }
+  }
+
+  Result<void> reread(const Reload& reload) {
+    const auto failed = [](std::string_view what, Error error) -> Result<void> {
+      log::error(format("the reload failed; the old {} stays in use: {}", what, error.message));
+      return error;
+    };
+    try {
+      auto ports = front_ends_->http.with_new_certificates();
+      if (!ports) return failed("certificate", std::move(ports).error());
+      auto applications = reload.read();
+      if (!applications) return failed("configuration", std::move(applications).error());
+      front_ends_->http.use(*std::move(ports));
+      shared_.replace(*std::move(applications));
+      log::info("configuration reread");
+      return {};
+    } catch (...) {
+      log_exception("the reload failed; the old configuration stays in use");
+      return Error{ErrorKind::internal, "the reload failed; the log has the cause"};
     }
   }
 
   void wait_for_requests(SteadyTime deadline) {
-    const SteadyTime began = system_clock().steady();
-    shared_.http_connections.stop(began);
-    shared_.fastcgi_connections.stop(began);
     constexpr std::chrono::milliseconds kStep{20};
-    for (SteadyTime now = began; now < deadline; now = system_clock().steady()) {
+    for (SteadyTime now = system_clock().steady(); now < deadline; now = system_clock().steady()) {
       const auto step = std::min<SteadyTime::duration>(kStep, deadline - now);
       if (shared_.http_connections.wait_until_empty(step) &&
           shared_.fastcgi_connections.wait_until_empty(step))
@@ -139,17 +166,19 @@ class ServingGateway final : public Gateway {
 
 }  // namespace
 
-Result<void> check_certificates(const Options& options) {
-  for (const HttpOptions& http : options.http) {
-    if (auto made = make_tls_context(http); !made) return std::move(made).error();
-  }
-  return {};
-}
-
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
-  raise_file_limit(options.max_threads + options.max_waiting + http_connections + options.max_streams + 256);
+  const std::size_t files = options.max_threads + options.max_waiting + http_connections +
+                            options.max_streams + Shared::kReservedFiles;
+  raise_file_limit(files);
+  if (const std::size_t limit = file_limit(); limit < files) {
+    log::warning(format(
+        "open files: found a limit of {}, expected {} for max_threads, max_waiting, max_streams and {} "
+        "HTTP connections: fewer connections are accepted; raise the limit (ulimit -n, "
+        "LimitNOFILE=)",
+        limit, files, http_connections));
+  }
   auto sockets = SocketActivation::take();
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/socket_holder.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
 #include "rest_fcgi/http/addresses.h"
@@ -26,8 +27,6 @@ namespace {
 /// The largest number of connections that wait for accept(2). The kernel's limit is net.core.somaxconn.
 constexpr int kBacklog = 65535;
 
-constexpr std::string_view kUnix = "unix:";
-constexpr std::string_view kTcp = "tcp:";
 constexpr std::string_view kAccepted =
     "accepted are unix:PATH, tcp:HOST:PORT, and fd:0 for a listening socket on file descriptor 0";
 constexpr std::string_view kTcpAccepted =
@@ -41,13 +40,17 @@ Error failure(const Options& options, const Error& why) {
   return failure(format("cannot listen on {}: {}", options.listen, why.message));
 }
 
-Error bind_failure() {
+Error bind_failure(const sockaddr& address) {
   const int error = errno;
+  if (error == EADDRINUSE) {
+    const auto holder = find_port_holder(address);
+    return failure(errno_text(error) + (holder ? format(": {}", describe(*holder)) : std::string()));
+  }
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
-  return failure(format(
-      "{}; this process has no permission to open the port: under systemd, install the drop-in "
-      "http-port.conf, which gives the permission, or rest_fcgi-http.socket, which opens a port for HTTP",
-      errno_text(error)));
+  return failure(
+      format("{}; this process has no permission to open the port: under systemd, the service needs "
+             "SocketBindAllow=, and CAP_NET_BIND_SERVICE for a port below 1024",
+             errno_text(error)));
 }
 
 struct HostPort {
@@ -79,25 +82,6 @@ bool is_loopback(const sockaddr& address) {
     return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
   }
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
-}
-
-/// Listens on `address`, which is `HOST:PORT`. HOST is an IP address or `localhost`. If HOST is not a
-/// loopback address, `allow_remote` must be true. Errors: configuration. The message has only the reason; the
-/// caller adds the address.
-Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
-  auto where = split(address);
-  if (!where) return std::move(where).error();
-  if (!http::Addresses::is_address(where->host)) {
-    return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
-  }
-  auto found = find_address(where->host, where->port);
-  if (!found) return std::move(found).error();
-  if (!is_loopback(*(*found)->ai_addr) && !allow_remote) {
-    return failure(
-        "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
-        "address, or set allow_remote: true");
-  }
-  return listen_on(**found);
 }
 
 class UnixAddress {
@@ -139,29 +123,10 @@ Result<void> clear_path(const std::string& path) {
   return {};
 }
 
-/// As in chown(2), -1 means no change.
-struct Ownership {
-  uid_t user = static_cast<uid_t>(-1);
-  gid_t group = static_cast<gid_t>(-1);
-};
-
-Result<Ownership> find_ownership(const Options& options) {
-  Ownership ownership;
-  if (!options.socket_owner.empty()) {
-    const auto user = account_of(options.socket_owner);
-    if (!user) return failure(format("socket_owner: there is no user '{}'", options.socket_owner));
-    ownership.user = user->uid;
-  }
-  if (!options.socket_group.empty()) {
-    const auto group = group_id(options.socket_group);
-    if (!group) return failure(format("socket_group: there is no group '{}'", options.socket_group));
-    ownership.group = *group;
-  }
-  return ownership;
-}
-
 Result<void> set_access(const std::string& path, const Ownership& ownership, mode_t mode) {
-  if (::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
+  // The units forbid chown(2), even without a change.
+  const bool changes_owner = ownership.user != Ownership{}.user || ownership.group != Ownership{}.group;
+  if (changes_owner && ::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
     return failure(format("cannot set the socket's owner or group: {}", errno_text()));
   }
   if (::chmod(path.c_str(), mode) != 0) {
@@ -178,12 +143,7 @@ struct UnixSocket {
 /// Makes a listening socket on `path`, and replaces the file of an unused socket. Errors: configuration. The
 /// message has only the reason; the caller adds the path.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
-  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
-  if (path.empty()) return failure("found no path after 'unix:', expected one");
-  if (path.size() > kMaxPath) {
-    return failure(
-        format("the path has {} bytes, expected at most {} for a unix socket", path.size(), kMaxPath));
-  }
+  if (auto fits = check_unix_path(path); !fits) return std::move(fits).error();
   auto ownership = find_ownership(options);
   if (!ownership) return std::move(ownership).error();
   if (auto cleared = clear_path(path); !cleared) return std::move(cleared).error();
@@ -237,13 +197,59 @@ Result<FoundAddress> find_address(const std::string& host, in_port_t port) {
   return FoundAddress(found, &::freeaddrinfo);
 }
 
+Result<FoundAddress> find_fastcgi_address(std::string_view host_port, bool allow_remote) {
+  auto where = split(host_port);
+  if (!where) return std::move(where).error();
+  if (!http::Addresses::is_address(where->host)) {
+    return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
+  }
+  auto found = find_address(where->host, where->port);
+  if (found && !is_loopback(*(*found)->ai_addr) && !allow_remote) {
+    return failure(
+        "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
+        "address, or set allow_remote: true");
+  }
+  return found;
+}
+
+Result<FoundAddress> find_http_address(const HttpOptions& options) {
+  // If the kernel has no IPv6, `::` means all IPv4 addresses.
+  const bool is_any = options.host == "::";
+  const bool lacks_ipv6 = is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return find_address(lacks_ipv6 ? "0.0.0.0" : options.host, options.port);
+}
+
+Result<void> check_unix_path(const std::string& path) {
+  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.empty()) return failure("found no path after 'unix:', expected one");
+  if (path.size() <= kMaxPath) return {};
+  return failure(
+      format("the path has {} bytes, expected at most {} for a unix socket", path.size(), kMaxPath));
+}
+
+Result<Ownership> find_ownership(const Options& options) {
+  Ownership ownership;
+  if (!options.socket_owner.empty()) {
+    const auto user = account_of(options.socket_owner);
+    if (!user) return failure(format("rest_fcgi: socket_owner: there is no user '{}'", options.socket_owner));
+    ownership.user = user->uid;
+  }
+  if (!options.socket_group.empty()) {
+    const auto group = group_id(options.socket_group);
+    if (!group)
+      return failure(format("rest_fcgi: socket_group: there is no group '{}'", options.socket_group));
+    ownership.group = *group;
+  }
+  return ownership;
+}
+
 Result<UniqueFd> listen_on(const addrinfo& address) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   // Makes `::` include IPv4 for every value of net.ipv6.bindv6only.
   if (address.ai_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure(*address.ai_addr);
   if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
   return fd;
 }
@@ -281,6 +287,18 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   return taken;
 }
 
+bool has_api_port(const Options& options) {
+  return std::any_of(options.http.begin(), options.http.end(),
+                     [](const HttpOptions& port) { return !port.is_monitoring; });
+}
+
+Error nothing_to_listen_on(const Options& options) {
+  return failure(format(
+      "rest_fcgi: netapi: there is nothing to listen on: found neither an HTTP port nor an address for "
+      "FastCGI (--listen or rest_fcgi: listen) nor a listening socket on file descriptor 0; {}{}{}",
+      options.advice, options.advice.empty() ? "" : " For FastCGI, ", kAccepted));
+}
+
 namespace {
 
 Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& sockets) {
@@ -291,7 +309,9 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
     return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
   }
   if (listen.starts_with(kTcp)) {
-    auto made = open_tcp_socket(listen.substr(kTcp.size()), options.allow_remote);
+    auto address = find_fastcgi_address(listen.substr(kTcp.size()), options.allow_remote);
+    if (!address) return failure(options, address.error());
+    auto made = listen_on(**address);
     if (!made) return failure(options, made.error());
     return ListeningSocket{*std::move(made)};
   }
@@ -300,11 +320,8 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
   }
   if (UniqueFd given = sockets.unix_socket()) return ListeningSocket{std::move(given), true};
   if (listen.empty() && !is_listening_stream(0)) {
-    if (!options.http.empty()) return ListeningSocket{};
-    return failure(
-        format("there is nothing to listen on: found neither an address (--listen or rest_fcgi: listen) nor "
-               "a listening socket on file descriptor 0; {}",
-               kAccepted));
+    if (has_api_port(options)) return ListeningSocket{};
+    return nothing_to_listen_on(options);
   }
   auto taken = take_inherited_socket(0);
   if (!taken) return failure(format("cannot listen on fd:0: {}", taken.error().message));
@@ -315,12 +332,6 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
 std::string name_of(const HttpOptions& options) {
   const bool v6 = options.host.find(':') != std::string::npos;
   return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
-}
-
-/// Returns the host to listen on. If the host is `::` and the kernel has no IPv6, returns 0.0.0.0.
-std::string host_of(const HttpOptions& options) {
-  const bool is_any = options.host == "::";
-  return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
 }
 
 }  // namespace
@@ -343,7 +354,7 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
   const auto refusal = [&options](std::string_view why) {
     return failure(format("{}: cannot listen on {}: {}", options.name, name_of(options), why));
   };
-  auto address = find_address(host_of(options), options.port);
+  auto address = find_http_address(options);
   if (!address) return refusal(address.error().message);
   auto given = sockets.on_port(*(*address)->ai_addr);
   if (!given) return refusal(given.error().message);

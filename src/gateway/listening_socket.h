@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "gateway/socket_activation.h"
 #include "gateway/sys.h"
@@ -16,12 +17,36 @@
 
 namespace rest_fcgi::gateway {
 
+/// The prefixes of `Options::listen`.
+inline constexpr std::string_view kUnix = "unix:";
+inline constexpr std::string_view kTcp = "tcp:";
+
 [[nodiscard]] bool is_listening_stream(int fd);
 
 /// Returns the first address of `host`, a name or an IP address. Errors: configuration. The message has only
 /// the reason; the caller adds the address.
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
+
+/// Returns the address of `rest_fcgi: listen: tcp:HOST:PORT`. `host_port` is HOST:PORT, with an IP address or
+/// `localhost`. If HOST is not a loopback address, `allow_remote` must be true. Errors: configuration. The
+/// message has only the reason; the caller adds the address.
+Result<FoundAddress> find_fastcgi_address(std::string_view host_port, bool allow_remote);
+
+/// Returns the address of an HTTP port. Errors: the errors of `find_address`.
+Result<FoundAddress> find_http_address(const HttpOptions& options);
+
+/// Checks that a unix socket may have this path. Errors: configuration. The message has only the reason.
+Result<void> check_unix_path(const std::string& path);
+
+/// The owner and group of a unix socket. As in chown(2), -1 means no change.
+struct Ownership {
+  uid_t user = static_cast<uid_t>(-1);
+  gid_t group = static_cast<gid_t>(-1);
+};
+
+/// Looks up `socket_owner` and `socket_group`. Errors: configuration, with the key.
+Result<Ownership> find_ownership(const Options& options);
 
 /// Opens a listening socket. Errors: configuration. The message has only the reason, without the address.
 Result<UniqueFd> listen_on(const addrinfo& address);
@@ -52,6 +77,12 @@ struct ListeningSocket {
   bool carries_streams = true;
   std::unique_ptr<SocketFile> file{};
 };
+
+/// Returns whether an HTTP port serves the API, not only metrics.
+[[nodiscard]] bool has_api_port(const Options& options);
+
+/// Returns the error of a service that has neither an HTTP port for the API nor a FastCGI socket.
+[[nodiscard]] Error nothing_to_listen_on(const Options& options);
 
 /// Opens the FastCGI socket of `Options::listen`. If the options have only HTTP, the result has no
 /// descriptor. Errors: configuration, with the address and the reason.

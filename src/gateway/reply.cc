@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gateway/sys.h"
+#include "rest_fcgi/core/json.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -15,6 +17,16 @@ bool is_control(char c) noexcept {
 }
 
 }  // namespace
+
+http::Response reply_to(const Refusal& refusal) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object().key("status").integer(static_cast<int>(refusal.status));
+  writer.key("return").string(refusal.sentence).end_object();
+  http::Response response{refusal.status, {{"Content-Type", "application/json"}}, std::move(body)};
+  if (refusal.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
 
 std::string without_control(std::string_view text) {
   std::string clean(text);

@@ -8,6 +8,19 @@
 
 namespace rest_fcgi::gateway {
 
+/// The reply to a refused request. Its text never quotes the request.
+struct Refusal {
+  http::Status status = http::Status::bad_request;
+  std::string_view sentence;
+};
+
+inline constexpr Refusal kBusy = {
+    http::Status::service_unavailable,
+    "All threads are busy (max_threads), and the queue of waiting requests is full "
+    "(max_waiting); try again later"};
+
+[[nodiscard]] http::Response reply_to(const Refusal& refusal);
+
 /// Returns `text` without control characters, because a control character could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 

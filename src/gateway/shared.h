@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "gateway/body_budget.h"
 #include "gateway/connections.h"
+#include "gateway/overload_log.h"
 #include "gateway/streams/streams.h"
+#include "gateway/sys.h"
 #include "gateway/thread_pool.h"
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/gateway/gateway.h"
@@ -37,8 +42,36 @@ class Shared {
     return applications_;
   }
 
+  /// Counts a refused request. `port` is the name of the HTTP port, or empty for FastCGI.
+  void note_refused(std::string_view port, http::Status status) {
+    if (status == http::Status::service_unavailable) overload.note();
+    const auto current = applications();
+    if (current->on_refused) current->on_refused(port, status);
+  }
+
+  /// Makes space for an HTTP connection, as `Connections::make_room`. The descriptors that other connections
+  /// use, or that stay free, reduce the number of HTTP connections.
+  [[nodiscard]] bool make_http_room() {
+    const std::size_t reserve = std::min(kReservedFiles, max_files / 4);
+    const std::size_t others = std::min(max_files, reserve + streams.count() + fastcgi_connections.count());
+    return http_connections.make_room(
+        std::max<std::size_t>(std::min(options.max_http_connections, max_files - others), 1));
+  }
+
+  /// Closes a connection that waits for its peer, because the process has no free descriptor. Prefers HTTP
+  /// connections, because a web server may be about to use its kept FastCGI connection.
+  void free_descriptor() {
+    if (!http_connections.close_one()) static_cast<void>(fastcgi_connections.close_one());
+  }
+
+  /// The number of descriptors that stay free for the database, programs and logs, but at most a quarter of
+  /// all descriptors.
+  static constexpr std::size_t kReservedFiles = 256;
+
   const Options options;
+  const std::size_t max_files = file_limit();
   BodyBudget bodies;
+  OverloadLog overload;
   Connections http_connections;
   Connections fastcgi_connections;
   TrimWhenQuiet trim;

@@ -25,7 +25,7 @@ namespace {
 sigset_t awaited_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::sigaddset(&signals, signal);
   return signals;
 }
 
@@ -66,6 +66,11 @@ void raise_file_limit(std::size_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::size_t file_limit() noexcept {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : static_cast<std::size_t>(RLIM_INFINITY);
 }
 
 void log_exception(std::string_view where) noexcept {

@@ -21,12 +21,15 @@ bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Waits for SIGHUP, SIGTERM, SIGINT or SIGUSR1, at most for `patience`. Returns the signal, or std::nullopt
-/// if no signal arrives. REQUIRES: all threads block these signals.
+/// Waits for SIGHUP, SIGTERM, SIGINT, SIGUSR1 or SIGUSR2, at most for `patience`. Returns the signal, or
+/// std::nullopt if no signal arrives. REQUIRES: all threads block these signals.
 std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 
 /// Raises the limit of open files to `wanted`, or to the largest value that the system allows.
 void raise_file_limit(std::size_t wanted);
+
+/// Returns the limit of open files of this process (RLIMIT_NOFILE).
+[[nodiscard]] std::size_t file_limit() noexcept;
 
 /// Logs `where` and the type of the current exception. Does not log the text of the exception, which may
 /// quote a request.

@@ -81,8 +81,13 @@ Result<void> ThreadPool::start(std::weak_ptr<void> owner) {
   owner_ = std::move(owner);
   const std::lock_guard lock(mutex_);
   while (threads_ < limits_.min_threads && !is_start_failing_) add_thread_locked();
-  if (threads_ == 0) return Error{ErrorKind::internal, "cannot start a worker thread", {}};
-  return {};
+  const std::size_t needed = std::min(limits_.min_threads, loops_.size() + 1);
+  if (threads_ >= needed) return {};
+  return Error{
+      ErrorKind::internal,
+      format("threads: could start {}, expected at least {}: raise the limit of processes and threads of "
+             "this user (ulimit -u, LimitNPROC=, TasksMax=, or the pids limit of the container)",
+             threads_, needed)};
 }
 
 void ThreadPool::add_thread_locked() {

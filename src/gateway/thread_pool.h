@@ -45,7 +45,8 @@ class ThreadPool {
   [[nodiscard]] static bool is_in_loop() noexcept;
 
   /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because the thread may outlive
-  /// the gateway. Errors: internal, if no thread can be started.
+  /// the gateway. Errors: internal, if fewer threads can be started than the loops need, which is one for
+  /// each loop and one that can take over a blocked loop.
   Result<void> start(std::weak_ptr<void> owner);
 
   /// A scope in which the calling thread may block. REQUIRES: one thread makes and destroys the object.

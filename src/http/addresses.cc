@@ -117,4 +117,16 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || addresses->has(host);
 }
 
+std::string network_of(std::string_view remote) {
+  constexpr std::size_t kNetworkBytes = 8;
+  std::string text(remote);
+  std::string bytes(sizeof(in6_addr), '\0');
+  if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return bytes.substr(0, sizeof(in_addr));
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
+  const std::string mapped = std::string(10, '\0') + "\xff\xff";
+  const std::string nat64 = std::string("\0\x64\xff\x9b", 4) + std::string(8, '\0');
+  const bool is_ipv4 = bytes.starts_with(mapped) || bytes.starts_with(nat64);
+  return is_ipv4 ? bytes.substr(bytes.size() - sizeof(in_addr)) : bytes.substr(0, kNetworkBytes);
+}
+
 }  // namespace rest_fcgi::http

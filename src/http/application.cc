@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/application.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::http {
 namespace {
@@ -42,6 +44,15 @@ constexpr Reason kReasons[] = {
     {Status::http_version_not_supported, "HTTP Version Not Supported"},
     {Status::insufficient_storage, "Insufficient Storage"},
 };
+
+bool is_request_id(std::string_view text) {
+  constexpr std::size_t kLongest = 128;
+  static constexpr std::string_view kOthers = "-_.:@=+/";
+  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kOthers.find(c) != std::string_view::npos;
+  });
+}
 
 }  // namespace
 
@@ -101,6 +112,17 @@ std::string_view reason(Status status) noexcept {
     if (row.status == status) return row.text;
   }
   return "Unknown";
+}
+
+Application with_request_id(Application application) {
+  return [application = std::move(application)](const Environ& environ) {
+    const std::string_view id = environ.get("REQUEST_ID");
+    if (!is_request_id(id)) return application(environ);
+    const log::RequestScope scope(id);
+    Response response = application(environ);
+    response.headers.emplace_back("X-Request-ID", id);
+    return response;
+  };
 }
 
 }  // namespace rest_fcgi::http

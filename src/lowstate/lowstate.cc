@@ -33,10 +33,36 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
-void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
-  while (!text.empty()) {
-    if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
+/// These limits bound the memory for a target. `kMaxIds` is as large as the limit for the values of a body.
+constexpr std::size_t kMaxIds = 100'000;
+constexpr std::size_t kMaxTargetBytes = std::size_t{1} << 20;
+
+void check_size(ChunkReader& reader, const Target& target) {
+  if (target.list.size() > kMaxIds)
+    return reader.report(
+        format("'tgt' has {} minion ids; at most {} are accepted.", target.list.size(), kMaxIds));
+  std::size_t bytes = target.expression.size();
+  for (const std::string_view word : target.list) bytes += target.type == TargetType::list ? 0 : word.size();
+  if (bytes > kMaxTargetBytes) {
+    reader.report(format("'tgt' has {} bytes; at most {} are accepted, except for 'tgt_type': 'list'.", bytes,
+                         kMaxTargetBytes));
   }
+}
+
+/// Ignores white space around an id, as the program `salt` does with `-L`.
+void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
+  while (!text.empty() && list.size() <= kMaxIds) {
+    if (const std::string_view id = stripped(next_token(text, ',')); !id.empty()) list.push_back(id);
+  }
+}
+
+/// Returns whether `tgt` is a list that a form or script has sent as the text of JSON or Python: `["a",
+/// "b"]`. Such a text is also a glob and a regular expression, but only of one character.
+bool is_text_of_list(std::string_view tgt, TargetType type) {
+  const std::string_view text = stripped(tgt);
+  if (!text.starts_with('[') || !text.ends_with(']')) return false;
+  const std::string_view first = trimmed(text.substr(1));
+  return type == TargetType::list || first.starts_with('"') || first.starts_with('\'');
 }
 
 void read_list(ChunkReader& reader, JsonValue tgt, Target& target) {
@@ -221,11 +247,17 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
     read_list(reader, *tgt, target);
   } else if (!tgt->is(JsonValue::Kind::string)) {
     reader.refuse("tgt", "a string or a list of strings", *tgt);
+  } else if (is_text_of_list(tgt->text(), target.type)) {
+    reader.report(
+        format("'tgt' is {}, the text of a list; send ids with commas (tgt=a,b and tgt_type=list), or "
+               "a list in a JSON body.",
+               quoted_excerpt(tgt->text())));
   } else if (target.type == TargetType::list) {
     split_at_commas(tgt->text(), target.list);
   } else {
     target.expression = tgt->text();
   }
+  check_size(reader, target);
 }
 
 std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept {

@@ -37,18 +37,31 @@ constexpr std::string_view kJson = "application/json";
 
 enum class Details { shown, hidden };
 
-std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
-  if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
-  if (path != "/ready") return std::nullopt;
+bool reads(const Environ& environ) {
+  const std::string_view method = environ.get("REQUEST_METHOD");
+  return method == "GET" || method == "HEAD";
+}
+
+Response wrong_method() {
+  Response response = text_reply(Status::method_not_allowed, "text/plain", "Method Not Allowed\n");
+  response.headers.emplace_back("Allow", "GET, HEAD");
+  return response;
+}
+
+/// Returns whether the request is for `path`. The application answers OPTIONS (CORS preflight).
+bool is_for(const Environ& environ, std::string_view path) {
+  return environ.get("REQUEST_METHOD") != "OPTIONS" && http::path_of(environ).below == path;
+}
+
+std::optional<Response> show_ready(Health& health, const Environ& environ, Details details) {
+  if (!is_for(environ, "/ready")) return std::nullopt;
+  if (!reads(environ)) return wrong_method();
+  if (health.is_stopping())
+    return text_reply(Status::service_unavailable, kJson, R"({"ready": false, "stopping": true})");
   const std::vector<Check> checks = health.checks();
   const bool ready = is_ready(checks);
   return text_reply(ready ? Status::ok : Status::service_unavailable, kJson,
                     details == Details::shown ? health_text(checks) : format(R"({{"ready": {}}})", ready));
-}
-
-bool reads(const Environ& environ) {
-  const std::string_view method = environ.get("REQUEST_METHOD");
-  return method == "GET" || method == "HEAD";
 }
 
 std::string_view digits_of(Status status) {
@@ -69,22 +82,27 @@ const char* refusal_of(Status status) {
 
 }  // namespace
 
+std::optional<Response> answer_health(const Environ& environ) {
+  if (!is_for(environ, "/health")) return std::nullopt;
+  return reads(environ) ? text_reply(Status::ok, kJson, R"({"healthy": true})") : wrong_method();
+}
+
 http::Application make_application(std::shared_ptr<const Registry> registry, Health& health) {
   return [registry = std::move(registry), &health](const Environ& environ) {
-    if (!reads(environ)) return text_reply(Status::method_not_allowed, "text/plain", "Method Not Allowed\n");
-    const std::string path = http::path_of(environ).below;
-    if (path == "/metrics") return show_metrics(*registry, environ);
-    if (auto shown = show_health(health, path, Details::shown)) return *std::move(shown);
+    if (!reads(environ)) return wrong_method();
+    if (is_for(environ, "/metrics")) return show_metrics(*registry, environ);
+    if (auto shown = answer_health(environ)) return *std::move(shown);
+    if (auto shown = show_ready(health, environ, Details::shown)) return *std::move(shown);
     return text_reply(Status::not_found, "text/plain", "Not Found\n");
   };
 }
 
 http::Application with_health(Health& health, http::Application application) {
   return [&health, application = std::move(application)](const Environ& environ) {
-    if (reads(environ)) {
-      if (auto shown = show_health(health, http::path_of(environ).below, Details::hidden))
-        return *std::move(shown);
-    }
+    if (auto shown = answer_health(environ)) return *std::move(shown);
+    if (auto shown = show_ready(health, environ, Details::hidden)) return *std::move(shown);
+    if (health.is_stopping())
+      return text_reply(Status::service_unavailable, "text/plain", "The service is stopping.\n");
     return application(environ);
   };
 }
@@ -93,7 +111,8 @@ http::Application with_metrics(std::shared_ptr<const Registry> registry, Metrics
                                http::Application application) {
   return [registry = std::move(registry), check = std::move(check),
           application = std::move(application)](const Environ& environ) {
-    if (!reads(environ) || http::path_of(environ).below != "/metrics") return application(environ);
+    if (!is_for(environ, "/metrics")) return application(environ);
+    if (!reads(environ)) return wrong_method();
     const Status status = check(environ);
     if (status == Status::ok) return show_metrics(*registry, environ);
     return text_reply(status, "text/plain", refusal_of(status));
@@ -101,14 +120,15 @@ http::Application with_metrics(std::shared_ptr<const Registry> registry, Metrics
 }
 
 RequestMetrics::RequestMetrics(Registry& registry)
-    : requests_(registry.counters(
-          {"rest_fcgi_requests_total",
-           "Requests that were answered. The label client is the client of the first lowstate chunk.",
-           {"module", "status", "client"}})),
-      times_(registry.histograms(
-          {"rest_fcgi_request_duration_seconds",
-           "Time from the receipt of the whole request until the reply is ready to be sent.",
-           {"client"}})) {
+    : requests_(registry.counters({"rest_fcgi_requests_total",
+                                   "Requests that were answered or refused. The label client is the client "
+                                   "of the first lowstate chunk.",
+                                   {"module", "status", "client"}})),
+      times_(registry.histograms({"rest_fcgi_request_duration_seconds",
+                                  "Time from the receipt of the whole request until the reply is ready to be "
+                                  "sent, with the wait for a "
+                                  "thread.",
+                                  {"client"}})) {
   registry.on_collect([this](Writer& writer) {
     writer.gauge("rest_fcgi_requests_in_flight", "Requests that are being answered.",
                  static_cast<double>(in_flight_.load()));
@@ -117,7 +137,8 @@ RequestMetrics::RequestMetrics(Registry& registry)
 
 Response RequestMetrics::count(const std::string& module, const http::Application& application,
                                const Environ& environ) {
-  const auto start = std::chrono::steady_clock::now();
+  const bool is_known = environ.received != std::chrono::steady_clock::time_point();
+  const auto start = is_known ? environ.received : std::chrono::steady_clock::now();
   in_flight_.fetch_add(1, std::memory_order_relaxed);
   Response response = application(environ);
   in_flight_.fetch_sub(1, std::memory_order_relaxed);
@@ -125,6 +146,10 @@ Response RequestMetrics::count(const std::string& module, const http::Applicatio
   requests_.with({module, digits_of(response.status), client}).add();
   times_.with({client}).observe(std::chrono::steady_clock::now() - start);
   return response;
+}
+
+void RequestMetrics::count_refused(std::string_view module, Status status) {
+  requests_.with({module, digits_of(status), "none"}).add();
 }
 
 http::Application RequestMetrics::counted(std::string module, http::Application application) {

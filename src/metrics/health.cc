@@ -36,6 +36,7 @@ void Health::start(State& state, SteadyTime deadline) {
       [this, &state, deadline] {
         Result<void> result = outcome_of(state.probe, deadline);
         const std::lock_guard lock(mutex_);
+        state.good_at = result ? std::optional(clock_.steady()) : std::nullopt;
         state.result = std::move(result);
         state.is_running = false;
         ended_.notify_all();
@@ -63,24 +64,36 @@ std::vector<Check> Health::checks() {
     ended_.wait_for(lock, limit_, [this] {
       return std::none_of(states_.begin(), states_.end(), [](const State& one) { return one.is_running; });
     });
+    for (State& state : states_) state.misses = state.result ? 0 : state.misses + 1;
     is_checking_ = false;
     ended_.notify_all();
   } else {
     ended_.wait_for(lock, limit_, [this] { return !is_checking_; });
   }
   std::vector<Check> checks;
-  for (const State& state : states_) {
-    if (state.result) {
-      checks.push_back({state.name, state.result->ok(), *state.result ? "" : state.result->error().message});
-    } else {
-      checks.push_back({state.name, false, format("no answer within {} ms", limit_.count())});
-    }
-  }
+  for (const State& state : states_) checks.push_back(check_of(state));
   return checks;
+}
+
+Check Health::check_of(const State& state) const {
+  if (state.result) {
+    return {state.name, state.result->ok(), *state.result ? "" : state.result->error().message};
+  }
+  const bool may_be_busy =
+      state.good_at && (state.misses < 2 || clock_.steady() - *state.good_at < kPatience);
+  return {state.name, may_be_busy, format("no answer within {} ms", limit_.count())};
 }
 
 bool is_ready(const std::vector<Check>& checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
+}
+
+std::string summary_of(const std::vector<Check>& checks) {
+  std::string failed;
+  for (const Check& check : checks) {
+    if (!check.ok) failed += format("{}{}: {}", failed.empty() ? "" : "; ", check.name, check.text);
+  }
+  return failed.empty() ? "ready" : "not ready: " + failed;
 }
 
 std::string health_text(const std::vector<Check>& checks) {

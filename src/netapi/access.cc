@@ -55,9 +55,21 @@ std::string_view page_scheme_of(std::string_view origin) {
   return scheme == "wss" ? "https" : scheme;
 }
 
+/// Returns whether the client sent the request to `host`. A web server such as Apache that replaces the
+/// header Host adds the client's Host to X-Forwarded-Host. Each web server on the way adds one. As with the
+/// headers of `scheme_of`, a hostile page cannot send X-Forwarded-Host.
+bool is_own_host(std::string_view host, const Environ& environ) {
+  if (host == environ.get("HTTP_HOST")) return true;
+  std::string_view hosts = environ.get("HTTP_X_FORWARDED_HOST");
+  while (!hosts.empty()) {
+    if (trimmed(next_token(hosts, ',')) == host) return true;
+  }
+  return false;
+}
+
 bool is_own(std::string_view origin, const Environ& environ) {
   const std::string_view host = host_of(origin);
-  if (host.empty() || host != environ.get("HTTP_HOST")) return false;
+  if (host.empty() || !is_own_host(host, environ)) return false;
   const std::string_view scheme = scheme_of(environ);
   return scheme.empty() || page_scheme_of(origin) == scheme;
 }
@@ -148,12 +160,16 @@ Error foreign_page_error(const Environ& environ) {
       origin.empty() ? std::string("'Sec-Fetch-Site: cross-site'") : quoted_excerpt(origin);
   return {
       ErrorKind::forbidden,
-      format("A page of another origin sent the cookie of a session: found {}, expected {}. If this is the "
-             "server's own page, the proxy in front has to pass on the header Host as the client sent it, "
-             "with the public port (nginx: proxy_set_header Host $http_host), and to set "
-             "X-Forwarded-Proto. If pages of that other origin may use the cookie, name it in the option "
-             "cors_origin.",
-             found, quoted_excerpt(own))};
+      format(
+          "A page of another origin sent the cookie of a session: found {}, expected {}. If this is the "
+          "server's own page, the proxy in front has to pass on the header Host as the client sent it, "
+          "with the public port (nginx: proxy_set_header Host $http_host; Apache: ProxyPreserveHost On), and "
+          "to "
+          "set X-Forwarded-Proto. A web server of yours that sends X-Forwarded-Host in place of it has to be "
+          "in rest_fcgi: trusted_proxies. If pages of that other origin may use the cookie, name it in the "
+          "option "
+          "cors_origin.",
+          found, quoted_excerpt(own))};
 }
 
 void Origins::add_headers(const Environ& environ, http::Response& response) const {

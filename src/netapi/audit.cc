@@ -111,6 +111,8 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     writer.begin_object();
     for (const Field& field : fields) writer.key(field.name()).string(excerpt(field.value, kMaxValue));
     if (!entry.reason.empty()) writer.key("reason").string(entry.reason);
+    if (entry.count != 0) writer.key("count").integer(static_cast<std::int64_t>(entry.count));
+    if (!entry.request_id.empty()) writer.key("request_id").string(entry.request_id);
     writer.key("ms").number(std::chrono::duration<double, std::milli>(entry.took).count()).end_object();
     return line;
   }
@@ -119,6 +121,8 @@ std::string audit_line(const AuditEntry& entry, bool as_json) {
     append_value(line, field.value);
   }
   if (!entry.reason.empty()) append_value(line.append(" reason="), entry.reason);
+  if (entry.count != 0) line.append(" count=").append(std::to_string(entry.count));
+  if (!entry.request_id.empty()) append_value(line.append(" request_id="), entry.request_id);
   append_milliseconds(line.append(" ms="), entry.took);
   return line;
 }
@@ -128,11 +132,17 @@ AuditEntry AuditTrail::entry(std::string_view outcome) const {
   entry.time = clock_.wall();
   entry.remote = remote_;
   entry.outcome = outcome;
+  entry.request_id = request_id_;
   entry.took = std::chrono::duration_cast<std::chrono::microseconds>(clock_.steady() - since_);
   return entry;
 }
 
+bool AuditTrail::may_write(std::string_view outcome) const {
+  return refusals_ == nullptr || refusals_->count(remote_, outcome, as_json_);
+}
+
 void AuditTrail::write_unreadable(std::string_view outcome) const {
+  if (!may_write(outcome)) return;
   log::audit(audit_line(entry(outcome), as_json_));
 }
 
@@ -155,12 +165,18 @@ void AuditTrail::write(const master::Permit& permit, std::string_view jid, std::
 
 void AuditTrail::write_refused(const lowstate::Chunk& chunk, const Error& error,
                                std::string_view outcome) const {
-  AuditEntry line = entry(outcome);
   const bool recognized = !error.user.empty();
+  if (!recognized && !may_write(outcome)) return;
+  AuditEntry line = entry(outcome);
   line.user = recognized ? error.user : chunk.credentials.username;
   line.eauth = recognized ? error.eauth : eauth_of(chunk.credentials);
   line.reason = error.reason;
   write(chunk, line);
+}
+
+void AuditTrail::write_refused_login(std::string_view what, std::string_view user, std::string_view eauth,
+                                     std::string_view outcome, std::string_view reason) const {
+  if (may_write(outcome)) write_other(what, user, eauth, outcome, reason);
 }
 
 void AuditTrail::write_other(std::string_view what, std::string_view user, std::string_view eauth,

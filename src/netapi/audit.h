@@ -7,8 +7,10 @@
 
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
+#include "rest_fcgi/netapi/refusals.h"
 
 namespace rest_fcgi::netapi {
 
@@ -27,9 +29,12 @@ struct AuditEntry {
   std::string_view fun;  ///< `fun` is the function. Several functions are separated by commas.
   std::string_view tgt;  ///< `tgt` is the target. The items of a list target are separated by commas.
   std::string_view jid;
-  /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`.
+  /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`, or
+  /// `refused` for several requests.
   std::string_view outcome;
-  std::string_view reason;  ///< The setting that denied the request, such as `api_acl`, or empty.
+  std::size_t count = 0;          ///< With `refused`, the number of requests that the line stands for.
+  std::string_view request_id{};  ///< The id that the web server gave the request, or empty.
+  std::string_view reason;        ///< The setting that denied the request, such as `api_acl`, or empty.
   std::chrono::microseconds took{0};
 };
 
@@ -40,8 +45,15 @@ struct AuditEntry {
 /// Writes the audit lines of one request. Borrows the constructor's arguments. Used by one thread.
 class AuditTrail {
  public:
-  AuditTrail(const Clock& clock, std::string_view remote, bool as_json)
-      : clock_(clock), remote_(remote), as_json_(as_json), since_(clock.steady()) {}
+  /// With `refusals`, the lines of refused requests without a valid login are limited. REQUIRES: this thread
+  /// is in the `log::RequestScope` of the request, if the request has an id.
+  AuditTrail(const Clock& clock, std::string_view remote, bool as_json, Refusals* refusals = nullptr)
+      : clock_(clock),
+        remote_(remote),
+        request_id_(log::request_id()),
+        as_json_(as_json),
+        refusals_(refusals),
+        since_(clock.steady()) {}
 
   void restart() { since_ = clock_.steady(); }
 
@@ -51,6 +63,10 @@ class AuditTrail {
 
   void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
 
+  /// Writes the line of a refused login.
+  void write_refused_login(std::string_view what, std::string_view user, std::string_view eauth,
+                           std::string_view outcome, std::string_view reason = {}) const;
+
   /// Writes the line of a request without chunks, such as a login.
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
                    std::string_view outcome, std::string_view reason = {}) const;
@@ -58,10 +74,14 @@ class AuditTrail {
  private:
   [[nodiscard]] AuditEntry entry(std::string_view outcome) const;
   void write(const lowstate::Chunk& chunk, AuditEntry line) const;
+  /// Returns whether the line of a refused request without a valid login may be written.
+  [[nodiscard]] bool may_write(std::string_view outcome) const;
 
   const Clock& clock_;
   std::string_view remote_;
+  std::string_view request_id_;
   bool as_json_;
+  Refusals* refusals_;  // May be null.
   SteadyTime since_;
 };
 

@@ -71,6 +71,9 @@ bool has_two_functions(const RequestContext& context) {
 }
 
 Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call) {
+  if (const auto hint = hint_of_json_in_form(context.environ, context.body); !hint.empty()) {
+    return Error{ErrorKind::invocation, format("Lowstates must be a list{}", hint)};
+  }
   const bool is_list = value.is(JsonValue::Kind::array);
   if (!is_list && (!value.is(JsonValue::Kind::object) || value.size() == 0)) {
     return Error{ErrorKind::invocation, "Lowstates must be a list"};

@@ -52,7 +52,8 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   };
   const Credentials& credentials = chunk.credentials;
   if (options.check_address && credentials.kind == Credentials::Kind::eauth) {
-    if (auto may = check(credentials.username, credentials.eauth); !may) return std::move(may).error();
+    // The error has no user, because nobody has logged in yet.
+    if (auto may = options.check_address(credentials.username); !may) return std::move(may).error();
   }
   if (options.check_address && credentials.kind == Credentials::Kind::token) {
     const auto session = client.master().session(credentials.token, options.deadline);

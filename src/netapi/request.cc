@@ -261,13 +261,22 @@ Result<Body> read_body(const Environ& environ, const BodyRules& rules, JsonDocum
   if (text.empty()) return Body{};
   if (text.size() > rules.most) {
     return Error{ErrorKind::too_large,
-                 format("The body has {} bytes; at most {} are accepted.", text.size(), rules.most)};
+                 format("Request body is larger than {} ({} bytes)", rules.key, rules.most)};
   }
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media) return media.error();
   if (Result<void> plain = check_encoding(environ); !plain) return std::move(plain).error();
   if (Result<void> read = read_as(*media, text, rules, document); !read) return std::move(read).error();
   return Body{*media, document.root()};
+}
+
+std::string_view hint_of_json_in_form(const Environ& environ, const Body& body) {
+  if (body.media != Media::form || !environ.body) return {};
+  const std::string_view text = *environ.body;
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return {};
+  return "; the body looks like JSON, but its Content-Type says that it is a form: send the header "
+         "Content-Type: application/json";
 }
 
 }  // namespace rest_fcgi::netapi

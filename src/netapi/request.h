@@ -72,6 +72,7 @@ struct BodyRules {
   const std::vector<FormField>* query = nullptr;  ///< `query` has fields that are put before a form's fields.
   /// With `forms_are_lowstate`, a form is lowstate: its empty fields are ignored, and its `metadata` is YAML.
   bool forms_are_lowstate = true;
+  std::string_view key = "max_request_body_size";  ///< The configuration key of `most`.
 };
 
 struct Body {
@@ -87,5 +88,9 @@ struct Body {
 /// wrong encoding; malformed.
 [[nodiscard]] Result<Body> read_body(const http::Environ& environ, const BodyRules& rules,
                                      JsonDocument& document);
+
+/// Returns a sentence for the error of a body that looks like JSON but was read as a form, because its
+/// Content-Type says so (`curl -d` sends this header). Begins with a semicolon. Empty for other bodies.
+[[nodiscard]] std::string_view hint_of_json_in_form(const http::Environ& environ, const Body& body);
 
 }  // namespace rest_fcgi::netapi

@@ -53,6 +53,7 @@ struct Dialect {
   /// has the query string as `get`.
   bool hooks_have_body;
   bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
+  std::string_view body_limit_key;  ///< The configuration key that limits the size of a body.
 };
 
 struct RequestContext;

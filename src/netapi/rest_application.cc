@@ -115,6 +115,7 @@ std::optional<Response> refused_body(RequestContext& context) {
   if (context.target.reads() || !context.route->reads_body) return std::nullopt;
   const Dialect& dialect = context.app.dialect;
   BodyRules rules{context.app.options.common.lowstate.json, context.app.options.max_request_body_size};
+  rules.key = dialect.body_limit_key;
   rules.typed_forms = dialect.typed_forms;
   rules.text_may_be_no_json = dialect.text_may_be_no_json;
   rules.forms_are_lowstate = context.route->takes_lowstate;
@@ -225,7 +226,8 @@ void log_access(const App& app, const Environ& environ, const Response& response
 
 Response answer(const App& app, const Environ& environ) {
   const BorrowedDocument document;
-  AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), app.options.common.audit_as_json);
+  const Options& common = app.options.common;
+  AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), common.audit_as_json, common.refusals.get());
   auto target = read_target(environ);
   const Target nothing;
   RequestContext context{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};

@@ -34,6 +34,7 @@ constexpr Dialect kCherrypy{
     .missing_is_404 = false,
     .hooks_have_body = true,
     .full_headers = true,
+    .body_limit_key = kCherrypyBodyKey,
 };
 
 void add_sessions(std::vector<Route>& routes) {

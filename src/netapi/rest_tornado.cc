@@ -33,6 +33,7 @@ constexpr Dialect kTornado{
     .missing_is_404 = true,
     .hooks_have_body = false,
     .full_headers = false,
+    .body_limit_key = kTornadoBodyKey,
 };
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {

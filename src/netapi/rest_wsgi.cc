@@ -47,7 +47,7 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
   const Options& options = app.options;
   if (!environ.body) return environ.body.error();
   if (environ.body->size() > options.max_request_body_size) {
-    return Error{ErrorKind::too_large, format("Request body is larger than max_request_body_size ({} bytes)",
+    return Error{ErrorKind::too_large, format("Request body is larger than {} ({} bytes)", kWsgiBodyKey,
                                               options.max_request_body_size)};
   }
   if (Result<void> plain = check_encoding(environ); !plain) return std::move(plain).error();
@@ -65,7 +65,7 @@ Response run_posted(const RestWsgi& app, const Environ& environ, std::string_vie
   const client::NetapiClient& client = *app.client;
   const SteadyTime deadline = client.deadline();
   const std::string_view remote = environ.get("REMOTE_ADDR");
-  AuditTrail trail(app.clock, remote, app.options.audit_as_json);
+  AuditTrail trail(app.clock, remote, app.options.audit_as_json, app.options.refusals.get());
   const BorrowedDocument document;
   const auto chunks = guarded([&] { return chunks_in(app, environ, *document); });
   if (!chunks) {

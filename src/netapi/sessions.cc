@@ -35,10 +35,13 @@ std::optional<std::string_view> text_at(JsonValue object, std::string_view key) 
   return value->text();
 }
 
-/// Returns the first required key whose value is not a text. Returns an empty text if there is no such key.
-std::string_view missing_key(JsonValue object) {
+/// Returns the first required key whose value is not a text. Only the password may be an empty text. If
+/// `takes_token` is true, a `token` may replace the password. Returns an empty text if there is no such key.
+std::string_view missing_key(JsonValue object, bool takes_token = false) {
   for (const std::string_view key : kKeys) {
-    if (!text_at(object, key)) return key;
+    if (takes_token && key == "password" && !text_at(object, "token").value_or("").empty()) continue;
+    const auto text = text_at(object, key);
+    if (!text || (text->empty() && key != "password")) return key;
   }
   return {};
 }
@@ -68,6 +71,8 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
   credentials.kind = Credentials::Kind::eauth;
   credentials.username = text_at(object, "username").value_or("");
   credentials.password = SecretView(text_at(object, "password").value_or(""));
+  if (context.app.client->master().takes_login_token())
+    credentials.token = SecretView(text_at(object, "token").value_or(""));
   credentials.eauth = text_at(object, "eauth").value_or("");
   credentials.remote = context.remote();
   if (const auto life = token_life_in(object)) credentials.token_life = *life;
@@ -80,8 +85,8 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
-    context.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
-                              error.reason);
+    context.trail.write_refused_login(what, credentials.username, credentials.eauth,
+                                      row_for(error.kind).outcome, error.reason);
     return error;
   };
   Error unknown{ErrorKind::authentication, std::string(kUnknown)};
@@ -209,16 +214,15 @@ Response log_in(RequestContext& context) {
   const auto object = first_object(context);
   if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
   const Dialect& dialect = context.app.dialect;
-  const std::string_view missing = missing_key(*object);
-  if (!missing.empty() && dialect.strict_logins) {
-    return bad_request(
-        context,
-        format("'{}' is missing or not a text; a login needs username, password and eauth.", missing));
-  }
+  const std::string_view missing = missing_key(*object, context.app.client->master().takes_login_token());
   if (!missing.empty()) {
+    std::string sentence =
+        format("'{}' is missing, empty or not a text; a login needs username, password and eauth{}.", missing,
+               hint_of_json_in_form(context.environ, context.body));
+    if (dialect.strict_logins) return bad_request(context, std::move(sentence));
     const Credentials given = credentials_in(context, *object);
-    context.trail.write_other("login", given.username, given.eauth, "denied");
-    return fail(context, {ErrorKind::authentication, std::string(kUnknown)});
+    context.trail.write_refused_login("login", given.username, given.eauth, "denied");
+    return fail(context, {ErrorKind::authentication, std::move(sentence)});
   }
   auto session = log_in_with(context, *object, "login");
   if (!session) return fail(context, session.error());
@@ -267,7 +271,8 @@ Response make_tokens(RequestContext& context) {
   }
   const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };
   if (std::any_of(objects.begin(), objects.end(), lacks)) {
-    return bad_request(context, R"(Require "username", "password", and "eauth" params)");
+    return bad_request(context, format(R"(Require "username", "password", and "eauth" params{})",
+                                       hint_of_json_in_form(context.environ, context.body)));
   }
   std::vector<Session> sessions;
   for (const JsonValue object : objects) {

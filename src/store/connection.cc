@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cstring>
 #include <utility>
 
 #include "rest_fcgi/core/files.h"
@@ -27,6 +28,13 @@ void bind(sqlite3_stmt* statement, int parameter, const Value& value) {
   } else {
     sqlite3_bind_null(statement, parameter);
   }
+}
+
+/// Turns off SQLite's memory statistics, which need a lock that all threads share. SQLite refuses the change
+/// after its first use.
+void turn_off_statistics() {
+  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(configured);
 }
 
 }  // namespace
@@ -55,9 +63,7 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, const char* settings) {
-  // Turns off SQLite's memory statistics, which need a lock that all threads share.
-  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(configured);
+  turn_off_statistics();
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &handle, flags, nullptr);
@@ -70,10 +76,25 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, co
   return set ? Result(std::move(connection)) : set.error();
 }
 
-Error Connection::error() const {
+Result<std::unique_ptr<Connection>> Connection::open_unlocked(const std::string& path) {
+  turn_off_statistics();
+  std::string uri = "file:";
+  for (const char c : path)
+    uri += std::strchr("%?#", c) == nullptr ? std::string(1, c) : format("%{:02X}", c);
+  uri += "?immutable=1";
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+  const int code = sqlite3_open_v2(uri.c_str(), &handle, flags, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(handle));
+  if (code != SQLITE_OK) return connection->error();
+  return connection;
+}
+
+Error Connection::error() {
   sqlite3* const handle = handle_.get();
   std::string message = sqlite3_errmsg(handle);
   const int code = sqlite3_errcode(handle);
+  is_corrupt_ = is_corrupt_ || code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
   const int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0;
   if (system != 0) message += format(" ({})", errno_text(system));
   return {ErrorKind::unavailable, std::move(message)};
@@ -107,6 +128,16 @@ Result<void> Connection::run_prepared(const char* sql, std::span<const Value> va
 Result<void> Connection::run(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error();
   return {};
+}
+
+Result<void> Connection::copy_to(Connection& target) {
+  constexpr int kAllPages = -1;
+  sqlite3_backup* const backup = sqlite3_backup_init(target.handle_.get(), "main", handle_.get(), "main");
+  if (backup == nullptr) return target.error();
+  const int stepped = sqlite3_backup_step(backup, kAllPages);
+  const int ended = sqlite3_backup_finish(backup);
+  if (stepped == SQLITE_DONE && ended == SQLITE_OK) return {};
+  return Error{ErrorKind::unavailable, sqlite3_errstr(ended != SQLITE_OK ? ended : stepped)};
 }
 
 void Connection::roll_back() {

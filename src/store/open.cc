@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
+#include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/store/store.h"
+#include "store/schema.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -69,11 +73,120 @@ constexpr const char* kWriterSettings =
 constexpr const char* kSyncerSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 32768";
 
+Result<void> create_tables(Connection& connection) {
+  const std::string stamp =
+      format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
+  Result<void> made = connection.transact([&]() -> Result<void> {
+    const Result<bool> is_made = has_tables(connection);
+    if (!is_made || *is_made) return is_made ? Result<void>() : is_made.error();
+    Result<void> created = connection.run(kTables);
+    return created ? connection.run(stamp.c_str()) : created;
+  });
+  return made ? made : unusable(made.error().message);
+}
+
+constexpr std::string_view kAdvice = "; give this process another folder with rest_fcgi: state_dir";
+
+/// Only the user of this process can read a new file or folder.
+Result<void> make_file(const std::string& path) {
+  const std::string folder_path = path.substr(0, path.rfind('/'));
+  const Result<UniqueFd> folder = open_private_folder(folder_path);
+  if (!folder) return unusable(format("its folder {} {}{}", folder_path, folder.error().message, kAdvice));
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    return unusable(format("cannot open it for writing: {}{}", why_unwritable(path), kAdvice));
+  }
+  if (!S_ISREG(status.st_mode)) return unusable("expected a regular file, found another kind of file");
+  if (auto why = why_untrusted(status)) return unusable(format("it {}{}", *why, kAdvice));
+  if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
+  return {};
+}
+
+struct NetworkType {
+  std::uint32_t magic;  ///< `magic` is the number of the type in statfs(2).
+  const char* name;
+};
+constexpr NetworkType kNetworkTypes[] = {
+    {0x6969, "nfs"},        {0x517B, "smb"},       {0xFF534D42, "cifs"},   {0xFE534D42, "smb2"},
+    {0x00C36400, "ceph"},   {0x65735546, "fuse"},  {0x01021997, "9p"},     {0x0BD00BD0, "lustre"},
+    {0x5346414F, "afs"},    {0x6B414653, "afs"},   {0x73757245, "coda"},   {0x01161970, "gfs2"},
+    {0x7461636F, "ocfs2"},  {0x564C, "ncp"},       {0x19830326, "beegfs"}, {0x47504653, "gpfs"},
+    {0xBACBACBC, "vmhgfs"}, {0x786F4256, "vboxsf"}};
+
+/// Returns true also if this process may not search the file's folder.
+bool may_exist(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
+}
+
+/// Tries again for some seconds, because the switch fails while another process also switches.
+Result<void> use_write_ahead_log(Connection& connection) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    // Commits write whole pages, so small pages save time. An existing database keeps its page size.
+    Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
+    if (set || std::chrono::steady_clock::now() >= deadline) return set;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+Error unusable_file(const std::string& path, std::string_view why) {
+  return unusable(format("store: {}: {}", path, why));
+}
+
+/// Checks that `make_file` can create the file with its folder.
+Result<void> check_new_file(const std::string& path) {
+  std::string made = path;
+  // `open_private_folder` creates the folder and its parent.
+  for (int level = 0; level < 2; ++level) {
+    const std::string folder = made.substr(0, made.rfind('/'));
+    if (folder.empty() || ::access(folder.c_str(), F_OK) == 0 || errno != ENOENT) break;
+    made = folder;
+  }
+  const auto why = why_not_creatable(made);
+  return why ? unusable_file(path, *why) : Result<void>();
+}
+
+Result<void> check_database(const std::string& path) {
+  auto connection = Connection::open_unlocked(path);
+  if (!connection) return unusable_file(path, connection.error().message);
+  const Result<bool> is_made = has_tables(**connection);
+  // After a crash, the newest content of some pages can be in the write-ahead log only, which an unlocked
+  // connection does not read.
+  const bool is_in_log = (*connection)->is_corrupt() && ::access((path + "-wal").c_str(), F_OK) == 0;
+  return is_made || is_in_log ? Result<void>() : unusable_file(path, is_made.error().message);
+}
+
+}  // namespace
+
+Result<void> Store::check(const Options& options) {
+  const std::string& path = options.path;
+  if (path.empty()) return {};
+  struct stat folder {};
+  const bool has_folder = ::stat(path.substr(0, path.rfind('/')).c_str(), &folder) == 0;
+  // Only the owner of the folder can look into it, so this process is not the service.
+  if (has_folder ? folder.st_uid != ::geteuid() && folder.st_uid != 0 : errno == EACCES) return {};
+  struct stat file {};
+  const bool has_file = ::lstat(path.c_str(), &file) == 0;
+  if (!has_file && options.may_be_in_memory) return {};
+  if (has_folder) {
+    if (auto why = why_untrusted(folder)) return unusable_file(path, format("its folder {}", *why));
+  }
+  if (!has_file) return check_new_file(path);
+  if (!S_ISREG(file.st_mode))
+    return unusable_file(path, "expected a regular file, found another kind of file");
+  if (auto why = why_untrusted(file)) return unusable_file(path, format("it {}", *why));
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
+    return unusable_file(path, format("cannot open it for writing: {}", errno_text()));
+  return check_database(path);
+}
+
 Error unusable(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-/// Errors: configuration, if the database belongs to another application or version.
 Result<bool> has_tables(Connection& connection) {
   std::int64_t tables = 0;
   std::int64_t application = 0;
@@ -102,53 +215,23 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-Result<void> create_tables(Connection& connection) {
-  const std::string stamp =
-      format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
-  Result<void> made = connection.transact([&]() -> Result<void> {
-    const Result<bool> is_made = has_tables(connection);
-    if (!is_made || *is_made) return is_made ? Result<void>() : is_made.error();
-    Result<void> created = connection.run(kTables);
-    return created ? connection.run(stamp.c_str()) : created;
-  });
-  return made ? made : unusable(made.error().message);
-}
-
-/// Only the user of this process can read a new file or folder.
-Result<void> make_file(const std::string& path) {
-  const std::string folder_path = path.substr(0, path.rfind('/'));
-  const Result<UniqueFd> folder = open_private_folder(folder_path);
-  if (!folder) return unusable(format("its folder {} {}", folder_path, folder.error().message));
-  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
-    return unusable(format("cannot open it for writing: {}", errno_text()));
+std::optional<std::string> network_warning(const std::string& path) {
+  struct statfs status {};
+  std::string existing = path;
+  while (existing.starts_with('/') && ::statfs(existing.c_str(), &status) != 0) {
+    existing.resize(existing.rfind('/'));
   }
-  if (!S_ISREG(status.st_mode)) return unusable("expected a regular file, found another kind of file");
-  if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
-  if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
-  return {};
-}
-
-/// Returns true also if this process may not search the file's folder.
-bool may_exist(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) return true;
-  return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
-}
-
-/// Tries again for some seconds, because the switch fails while another process also switches.
-Result<void> use_write_ahead_log(Connection& connection) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  for (;;) {
-    // Commits write whole pages, so small pages save time. An existing database keeps its page size.
-    Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
-    if (set || std::chrono::steady_clock::now() >= deadline) return set;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (existing.empty()) return std::nullopt;
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  for (const auto& [magic, name] : kNetworkTypes) {
+    if (type != magic) continue;
+    return format(
+        "store: {}: found the file system {}, which may be on the network, expected a local disk: SQLite "
+        "can lose data there. Set rest_fcgi: state_dir to a folder on a local disk",
+        path, name);
   }
+  return std::nullopt;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options) {
   std::unique_ptr<Store> store(new Store(options.path));
@@ -158,6 +241,7 @@ Result<std::unique_ptr<Store>> Store::open(const Options& options) {
     log::warning(why + "; jobs, tokens and failed logins are kept only in the memory of this process");
     return open({});
   }
+  if (const auto warning = network_warning(options.path)) log::warning(*warning);
   Result<Thread> thread = Thread::start("store", [self = store.get()] { self->maintain(); });
   if (!thread) return std::move(thread).error();
   store->thread_ = *std::move(thread);
@@ -194,6 +278,7 @@ Result<void> Store::connect() {
   maintainer_ = std::move(maintainer);
   ++generation_;
   idle_readers_.clear();
+  is_corrupt_ = false;
   return {};
 }
 

@@ -100,6 +100,7 @@ void Store::commit(const std::vector<Write*>& writes) {
     }
   }
   // A successful write that changes no row does not show that the database can be written.
+  if (!outcome && connection.is_corrupt()) note_corruption(outcome.error());
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
   if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }
@@ -123,6 +124,7 @@ Result<void> Store::read(const std::function<Result<void>(Connection&)>& read) {
     reader = *std::move(opened);
   }
   Result<void> done = read(*reader);
+  if (!done && reader->is_corrupt()) note_corruption(done.error());
   lock.lock();
   if (done && generation == generation_ && idle_readers_.size() < kMostIdleReaders) {
     idle_readers_.push_back(std::move(reader));
@@ -143,7 +145,18 @@ Result<std::int64_t> Store::used_bytes() {
   return done ? Result(bytes) : std::move(done).error();
 }
 
+/// Other parts of a corrupt database may still be written. A success therefore does not end this state.
+void Store::note_corruption(const Error& error) {
+  if (is_corrupt_.exchange(true)) return;
+  is_writable_ = false;
+  log::error(format(
+      "store: {}: the database is corrupt: {}; jobs and logins that need the corrupt part fail. Restore "
+      "a copy of the file, or move the file away, and restart",
+      path_, error.message));
+}
+
 void Store::note_outcome(const Result<void>& outcome) {
+  if (is_corrupt_) return;
   // Only the error `unavailable` comes from the database. Other errors come from the caller's function.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;

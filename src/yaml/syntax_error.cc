@@ -18,13 +18,14 @@ constexpr std::size_t kNowhere = std::string_view::npos;
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
     {"illegal map key", "found \"? \" inside a line, expected quotes around a text that contains it"},
-    {"alias not found after *", "found \"*\" at the start of a value, expected quotes around it: '*'"},
+    {"alias not found after *",
+     "found \"*\" at the start of a value, expected quotes around it: '*', or '.*' as a "
+     "rule of external_auth"},
     {"illegal character found while scanning alias",
      "found \"*\" at the start of a value, expected quotes around it, as in '*.example'"},
     {"the referenced anchor is not defined",
      "found \"*\" at the start of a value, expected quotes around it, as in '*.example'; without quotes it "
-     "is an "
-     "alias, and no anchor (&) has its name"},
+     "is an alias, and no anchor (&) has its name"},
     {"cannot assign multiple aliases to the same node", "found two aliases (*) in one value, expected one"},
     {"aliases can't have any content, *including* tags",
      "found an alias (*) with a value or tag beside it, expected the alias alone, or quotes around a text"},

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "auth/acl.h"
+#include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -55,6 +58,17 @@ TEST_CASE("classes of characters are those of Python") {
   CHECK(matches("[]a-]+", "]-a"));
   CHECK(matches("[^]a]", "b"));
   CHECK(matches("[\\]\\[\\-é]{4}", "][-é"));
+}
+
+TEST_CASE("a glob is refused with the regular expression of the same meaning") {
+  for (const auto& [glob, regex] : {std::pair("*", "'.*'"),
+                                    {"*.ping", R"('.*\.ping')"},
+                                    {"*.p?ng*", R"('.*\.p.ng.*')"},
+                                    {"[tT]*.*", ""}}) {
+    const auto made = AclPattern::make(glob);
+    if (!made) CHECK(made.error().message.ends_with(format("write {}", regex)));
+    CHECK(made.ok() == std::string_view(regex).empty());
+  }
 }
 
 TEST_CASE("a pattern that Python refuses, or may read otherwise than PCRE2, is a configuration error") {

@@ -167,6 +167,32 @@ TEST_CASE("hashed, htpasswd and htdigest files have users") {
       verify(make({{"filename", htdigest}, {"filetype", "htdigest"}, {"realm", "X"}}), "fred", "sesame"));
 }
 
+TEST_CASE("a line without a hash of the file's type is named in the log, without its text") {
+  const TempDir dir;
+  const std::string good =
+      "a:$apr1$r31....$OSTt568Jy9b7x64jvtFsF1\nb:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n"
+      "c:$6$salt$IxDD3jeSOb5eB1CX5LBsqZFVkJdido3OUILO5Ifz5iwMuTS4XMS130MTSuDDl3aCI6WouIL9AjRbLCelDCy.g.\n"
+      "d:abJnggxhB/yWI\ne:!$6$locked\n# comment\n\n";
+  const auto numbers = [&dir](std::string_view text, Settings settings) {
+    settings.emplace_back("filename", dir.write("users", text));
+    const CapturedLog log;
+    static_cast<void>(make(settings));
+    CHECK_FALSE(log.has("sesame"));
+    std::string found;
+    for (const char* line : {":1: ", ":2: ", ":3: ", ":8: ", ":9: ", ":10: "}) {
+      if (log.has(line)) found += line;
+    }
+    return found;
+  };
+  CHECK(numbers(good, {{"filetype", "htpasswd"}}) == "");
+  CHECK(numbers(good + "f:sesame\ng:{SSHA}sesame\nsesame\n", {{"filetype", "htpasswd"}}) == ":8: :9: :10: ");
+  CHECK(numbers("a:sesame\nb:$6$sesame\nc:\n", {{"hashtype", "crypt"}}) == ":1: :2: :3: ");
+  CHECK(numbers("a:c8dae1c50e092f3d877192fc555b1dcf\nb:sesame\n", {{"hashtype", "md5"}}) == ":2: ");
+  CHECK(numbers("a:R:d7a6c8d4c76d7a98ebd4cb66fdd78664\nb:R:sesame\nc:other:x\n",
+                {{"filetype", "htdigest"}, {"realm", "R"}}) == ":2: ");
+  CHECK(numbers("a:sesame\nb:\n", {}) == ":2: ");
+}
+
 TEST_CASE("an unknown user costs the hash of a user, always the same one, and is refused") {
   const TempDir dir;
   std::vector<std::string> seen;

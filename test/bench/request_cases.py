@@ -10,7 +10,7 @@ from support.nginx import Nginx
 from support.process import free_port
 
 CROWDS = (1, 8, 64, 256)
-WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # `WAYS` names the ways in which nginx connects.
+WAYS = {"new": "unix", "kept": "unix_keepalive"}  # `WAYS` names the ways in which nginx connects.
 CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}
 THREADS = 320  # `THREADS` is enough for the minimal FastCGI server, which needs a thread for each kept connection.
 

@@ -232,12 +232,25 @@ TEST_CASE_FIXTURE(WithClients, "a loss of returns ends the wait with the jid and
   master.minions = {"a", "b"};
   master.on_minion = [](const std::string& minion, const Publication&, const std::string&, auto returns) {
     if (minion == "a") return returns->put(returned(minion, "1"));
-    returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
+    returns->put(Error{ErrorKind::unavailable, "the bus was lost."});
   };
   const auto reply = clients.partial(kPing);
   CHECK(reply.items[0].text() == R"({"a": 1})");
   CHECK(reply.failure->kind == ErrorKind::unavailable);
   CHECK(reply.failure->jid == fake_jid(1));
+  CHECK(holds(reply.failure->message, fake_jid(1) + " runs"));
+}
+
+TEST_CASE_FIXTURE(WithClients, "if find_job cannot be published, the error says that the job runs") {
+  clients.master().minions = {"dead"};
+  clients.master().silent = {"dead"};
+  clients.master().on_start = [](const std::string& what) {
+    return what.starts_with("find_job") ? std::optional(Error{ErrorKind::unavailable, "Nothing was sent."})
+                                        : std::nullopt;
+  };
+  const Error error = clients.error(kPing);
+  CHECK(error.kind == ErrorKind::unavailable);
+  CHECK(holds(error.message, fake_jid(1) + " runs"));
 }
 
 TEST_CASE_FIXTURE(WithClients, "full_return of a compound call has the return code of each function") {

@@ -36,6 +36,19 @@ TEST_CASE("--init has a default file, and accepts a user and a password") {
   check_mistake({"--user", "alice"}, {"--init"});
 }
 
+TEST_CASE("--engine is embedded or salt, beside every action") {
+  CHECK_FALSE(parse({})->engine);
+  CHECK(parse({"--engine", "salt"})->engine == Engine::salt);
+  CHECK(parse({"--check-config", "--engine", "embedded"})->engine == Engine::embedded);
+  check_mistake({"--engine", "Salt"}, {"--engine", "\"Salt\"", "embedded or salt"});
+}
+
+TEST_CASE("--undo and --reload need no configuration") {
+  CHECK(parse({"--undo"})->action == Action::undo);
+  CHECK(parse({"--reload"})->action == Action::reload);
+  CHECK(parse({"--reload"})->config.empty());
+}
+
 TEST_CASE("--config replaces SALT_MASTER_CONFIG, and that replaces /etc/salt/master") {
   REQUIRE(::unsetenv("SALT_MASTER_CONFIG") == 0);
   CHECK(parse({})->config == "/etc/salt/master");
@@ -84,6 +97,24 @@ TEST_CASE("--mk-token names a back end and a user, and --revoke a user of one ba
   }
 }
 
+TEST_CASE("--add-user and --passwd name a user, and --backup and --restore a file") {
+  const auto added = *parse({"--add-user", "bob", "--password-stdin"});
+  CHECK(added.action == Action::add_user);
+  CHECK(added.username == "bob");
+  CHECK(added.has_password_on_stdin);
+  const auto changed = *parse({"--passwd", "bob"});
+  CHECK(changed.action == Action::set_password);
+  CHECK_FALSE(changed.has_password_on_stdin);
+  CHECK(parse({"--backup", "/a"})->action == Action::back_up);
+  CHECK(parse({"--restore", "/a"})->action == Action::restore);
+  CHECK(parse({"--restore", "/a"})->copy == "/a");
+  for (const char* option : {"--add-user", "--passwd", "--backup", "--restore"}) {
+    check_mistake({option, ""}, {option, "found \"\""});
+    check_mistake({option}, {option});
+  }
+  check_mistake({"--password-stdin", "--check-config"}, {"--password-stdin"});
+}
+
 TEST_CASE("--watch takes the address and the token's file from options or variables") {
   REQUIRE(::unsetenv("SALTAPI_URL") == 0);
   const auto plain = *parse({"--watch"});
@@ -129,7 +160,12 @@ TEST_CASE("--explain takes a user, a function and a target") {
   CHECK(parsed.fun == "test.ping");
   CHECK(parsed.tgt == "web* and G@os:Debian");
   CHECK(parse({"--explain", "alice", "jobs.list_jobs", "@runner", "-c", "/a"})->config == "/a");
+  CHECK(parsed.eauth.empty());
+  const auto of_eauth = *parse({"-c", "/a", "--explain", "file:alice", "test.ping", "*"});
+  CHECK(of_eauth.eauth == "file");
+  CHECK(of_eauth.username == "alice");
   check_mistake({"--explain", "alice", "test.ping"}, {"--explain: found 2", "USER FUN TGT"});
+  check_mistake({"--explain", "file:", "test.ping", "*"}, {"--explain: found \"file:\"", "EAUTH:USER"});
   check_mistake({"--explain", "alice", "test.ping", "*", "*"}, {"--explain: found 4"});
   check_mistake({"--explain", "alice", "", "*"}, {"--explain: found 3"});
 }

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "config_dir.h"
+#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::config;
@@ -101,6 +103,22 @@ TEST_CASE("the keys of rest_cherrypy and rest_tornado are read") {
   CHECK(settings.rest_tornado.webhook_disable_auth);
   CHECK(settings.rest_tornado.max_body_size == 1048576);
   CHECK(settings.rest_tornado.common.lowstate.max_chunks == 7);
+}
+
+TEST_CASE("an unknown key that another section or server has is a warning with the key of this section") {
+  for (const auto& [section, key, meant] : {std::tuple("rest_cherrypy", "static_prefix", "static_path"),
+                                            {"rest_cherrypy", "interface", "host"},
+                                            {"rest_cherrypy", "address", "host"},
+                                            {"rest_cherrypy", "max_body_size", "max_request_body_size"},
+                                            {"rest_tornado", "host", "address"},
+                                            {"rest_tornado", "interface", "address"},
+                                            {"rest_tornado", "max_request_body_size", "max_body_size"}}) {
+    const Settings settings =
+        settings_of(format("rest_fcgi: {{netapi: [{0}]}}\n{0}: {{{1}: a}}\n", section, key));
+    REQUIRE(settings.warnings.size() == 1);
+    CHECK(settings.warnings[0].ends_with(
+        format("{}: \"{}\": unknown key, did you mean {}?", section, key, meant)));
+  }
 }
 
 TEST_CASE("an unknown key of salt-api is a warning, and a key without effect is accepted") {
@@ -270,6 +288,8 @@ TEST_CASE("metrics have a port of their own") {
   CHECK(settings.front_ends.metrics->port == 9175);
   CHECK(settings.gateway.http.empty());
   CHECK_FALSE(settings_of("rest_fcgi: {}\n").front_ends.metrics);
+  CHECK_FALSE(settings.front_ends.ignores_tests);
+  CHECK(settings_of("rest_fcgi: {metrics: {ignore_test: true}}\n").front_ends.ignores_tests);
   const Settings with_socket = settings_of("rest_fcgi: {metrics: {listen: 'unix:/run/metrics.sock'}}\n");
   REQUIRE(with_socket.front_ends.metrics);
   CHECK(with_socket.front_ends.metrics->unix_path == "/run/metrics.sock");

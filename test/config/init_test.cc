@@ -9,10 +9,12 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "../support/temp_dir.h"
+#include "config/takeover.h"
 #include "config_dir.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/users.h"
@@ -70,16 +72,84 @@ TEST_CASE("a user of a first setup has no character of YAML or of a password fil
   }
 }
 
-TEST_CASE("a service in front of a master needs engine: salt and the master's user") {
-  const std::string own = user_name(::geteuid()).value_or("");
-  const ConfigDir without("user: " + own + "\n");
-  check_message(check_salt(settings_of("user: " + own + "\n"), without.command_line()).error().message,
-                without / "master", {"engine: salt", "master.d/rest_fcgi.conf"});
+Error refusal(const ConfigDir& dir, Engine engine) {
+  CommandLine command_line = dir.command_line();
+  command_line.engine = engine;
+  const auto settings = load(command_line);
+  REQUIRE_FALSE(settings);
+  CHECK(settings.error().kind == ErrorKind::configuration);
+  return settings.error();
+}
 
-  CHECK(check_salt(settings_of("user: " + own + "\nrest_fcgi: {engine: salt}\n"), without.command_line()));
-  CHECK(check_salt(settings_of("user: somebody\nrest_fcgi: {engine: salt}\n"), without.command_line())
-            .error()
-            .message.ends_with("\n[Service]\nUser=somebody"));
+TEST_CASE("--engine refuses another engine, and with salt another user of the master") {
+  const std::string own = "user: " + user_name(::geteuid()).value_or("") + "\n";
+  const ConfigDir without(own);
+  check_message(refusal(without, Engine::salt).message, without / "master",
+                {"engine: salt", "master.d/rest_fcgi.conf"});
+  const ConfigDir with(own + "rest_fcgi: {engine: salt}\n");
+  check_message(refusal(with, Engine::embedded).message, with / "master", {"embedded"});
+  CommandLine command_line = with.command_line();
+  command_line.engine = Engine::salt;
+  CHECK(load(command_line));
+  const ConfigDir other("user: somebody\nrest_fcgi: {engine: salt}\n");
+  CHECK(refusal(other, Engine::salt).message.ends_with("\n[Service]\nUser=somebody"));
+}
+
+TEST_CASE("a misspelt key rest_fcgi is a mistake with the right name") {
+  for (const char* key : {"rest-fcgi", "Rest_fcgi", "restfcgi", "REST_FCGI", "rest_fgci", "rest_fcgi_"}) {
+    const ConfigDir dir(std::string("timeout: 5\n") + key + ": {engine: salt}\n");
+    const std::string text = dir.error();
+    CHECK_MESSAGE(text.starts_with("master:2: "), text);
+    CHECK_MESSAGE(text.find("did you mean rest_fcgi?") != std::string::npos, text);
+  }
+  CHECK(ConfigDir("rest_fcgi:{engine: salt}\n").error().starts_with("master:1: "));
+  CHECK(ConfigDir("rest_wsgi: {port: 8001}\nrest_cherrypy: {port: 8000}\n").error().empty());
+}
+
+TEST_CASE("the file of a take-over is a valid configuration and keeps the state of salt-api") {
+  for (const UnitState& before : {UnitState{true, true}, {true, false}, {false, true}, {false, false}}) {
+    const std::string text = takeover_file({"rest_cherrypy", "rest_tornado"}, before);
+    const auto kept = salt_api_before(text);
+    REQUIRE(kept);
+    CHECK(kept->is_enabled == before.is_enabled);
+    CHECK(kept->is_active == before.is_active);
+    const Settings settings = settings_of(text);
+    CHECK(settings.engine == Engine::salt);
+    CHECK(settings.front_ends.served ==
+          std::vector{netapi::Module::rest_cherrypy, netapi::Module::rest_tornado});
+  }
+  CHECK_FALSE(salt_api_before("rest_fcgi: {engine: salt, netapi: [rest_cherrypy]}\n"));
+  CHECK_FALSE(salt_api_before(""));
+}
+
+TEST_CASE("served_modules are the modules whose sections have a port") {
+  const ConfigDir dir("rest_cherrypy: {port: 8000}\nrest_tornado: {address: 127.0.0.1}\n");
+  CHECK(*served_modules(dir / "master") == std::vector<std::string>{"rest_cherrypy"});
+  const ConfigDir none("user: salt\n");
+  CHECK(served_modules(none / "master")->empty());
+}
+
+TEST_CASE("the configuration is that of the enabled service, or else the one that exists") {
+  const test::TempDir dir;
+  const std::string root = dir.path();
+  const auto put = [&](const std::string& path) {
+    std::filesystem::create_directories((dir.path() / path).parent_path());
+    dir.write(path, "");
+  };
+  const std::string links = "etc/systemd/system/multi-user.target.wants/";
+  CHECK(*installed_config(root) == "/etc/salt/master");
+  put("etc/rest_fcgi/master");
+  CHECK(*installed_config(root) == "/etc/rest_fcgi/master");
+  put("etc/salt/master");
+  const auto both = installed_config(root);
+  REQUIRE_FALSE(both);
+  check_message(both.error().message, "command line: ", {"-c", "/etc/rest_fcgi/master", "/etc/salt/master"});
+  put(links + "rest_fcgi-salt.service");
+  CHECK(*installed_config(root) == "/etc/salt/master");
+  put(links + "rest_fcgi.service");
+  CHECK_FALSE(installed_config(root));
+  std::filesystem::remove(dir / (links + "rest_fcgi-salt.service"));
+  CHECK(*installed_config(root) == "/etc/rest_fcgi/master");
 }
 
 class Redirected {

@@ -29,6 +29,13 @@ TEST_CASE("by default jobs are in cachedir for a day, and keep_jobs_seconds chan
   CHECK(settings_of("root_dir: /srv\ncachedir: /c\n").store.path == "/srv/c/rest_fcgi/state.db");
   CHECK(options_of("keep_jobs_seconds: 60\n").keep_jobs_seconds == seconds(60));
   CHECK(options_of("keep_jobs_seconds: 0\n").keep_jobs_seconds == seconds(0));
+  CHECK(options_of("keep_jobs: 720\n").keep_jobs_seconds == hours(720));
+  CHECK(options_of("keep_jobs: 0\n").keep_jobs_seconds == seconds(0));
+  CHECK(options_of("keep_jobs: 720\nkeep_jobs_seconds: 86400\n").keep_jobs_seconds == hours(720));
+  CHECK(options_of("keep_jobs: 720\nkeep_jobs_seconds: 60\n").keep_jobs_seconds == seconds(60));
+  CHECK(settings_of("keep_jobs: 720\nkeep_jobs_seconds: 60\n").warnings.size() == 1);
+  CHECK(settings_of("keep_jobs: 24\n").warnings.empty());
+  CHECK(settings_of("keep_jobs: 720\n").warnings.empty());
   check_message(error_of("keep_jobs_seconds: soon\n"), "master:1: keep_jobs_seconds: found \"soon\"");
 }
 
@@ -61,9 +68,24 @@ TEST_CASE("jobs may be in memory unless the file names sqlite3") {
   }
 }
 
+TEST_CASE("a key of etcd that should turn TLS on, but has no effect, is a warning") {
+  const auto warned = [](const std::string& keys) {
+    const auto warnings = settings_of("master_job_cache: etcd\netcd.host: h\n" + keys).warnings;
+    return warnings.size() == 1 && warnings[0].find("this key has no effect") != std::string::npos;
+  };
+  for (const char* keys : {"etcd.protocol: https\n", "etcd.ca_cert: /c\n", "etcd.cert: /c\n",
+                           "etcd.protocol: http\netcd.ca: /c\n",
+                           "etcd.returner: p\np: {etcd.host: h, etcd.protocol: https}\n"}) {
+    CAPTURE(keys);
+    CHECK(warned(keys));
+  }
+  CHECK_FALSE(warned("etcd.protocol: http\n"));
+  CHECK_FALSE(warned("etcd.protocol: https\netcd.ca: /c\n"));
+}
+
 TEST_CASE("a removed key is a warning with its place") {
   const std::string salt =
-      "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\nkeep_jobs: 48\ntoken_dir: ''\n"
+      "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\ntoken_dir: ''\n"
       "etcd.tokens_root: /t\netcd.tokens_profile: p\n";
   const std::string ours =
       "rest_fcgi:\n  jobs_kept: 10\n  jobs_spool_bytes: 1M\n  send_timeout: 5\n  keep_conn_timeout: 5\n"
@@ -75,10 +97,10 @@ TEST_CASE("a removed key is a warning with its place") {
   const ConfigDir dir(salt + ours);
   const auto settings = dir.load();
   REQUIRE(settings);
-  CHECK(settings->warnings.size() == 22);
+  CHECK(settings->warnings.size() == 21);
   for (const std::string& warning : settings->warnings)
     check_message(dir.without_dir(warning), "master:", {": this key has no effect"});
-  check_message(dir.without_dir(settings->warnings.front()), "master:4: token_dir: ");
+  check_message(dir.without_dir(settings->warnings.front()), "master:3: token_dir: ");
 }
 
 EtcdOptions etcd_of(const std::string& master) {

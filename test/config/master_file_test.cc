@@ -171,6 +171,23 @@ TEST_CASE("a file that cannot be read, is not regular or is too large is a mista
   check_message(read(dir), "master: found a file of 16777217 bytes");
 }
 
+TEST_CASE("a file of another user is a warning, also an included one") {
+  ConfigDir dir("timeout: 7\n");
+  dir.with("master.d/x.conf", "id: x\n");
+  CHECK(read_master_file(dir / "master")->warnings.empty());
+  if (::geteuid() != 0) return;  // Only root can give a file to another user.
+  constexpr uid_t kOther = 65534;
+  for (const char* name : {"master", "master.d/x.conf"}) {
+    CAPTURE(name);
+    REQUIRE(::chown((dir / name).c_str(), kOther, 0) == 0);
+    const std::vector<std::string> warnings = read_master_file(dir / "master")->warnings;
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings.front().starts_with(dir / name));
+    CHECK(warnings.front().find("chown root") != std::string::npos);
+    REQUIRE(::chown((dir / name).c_str(), 0, 0) == 0);
+  }
+}
+
 TEST_CASE("a file that every user may change is a mistake, also an included one") {
   const ConfigDir dir("");
   REQUIRE(::chmod((dir / "master").c_str(), 0666) == 0);

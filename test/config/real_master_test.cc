@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -96,6 +97,24 @@ TEST_CASE("with engine: salt the store is in STATE_DIRECTORY, else in cachedir")
   CHECK(salt_settings("root_dir: /srv\n").store.path == "/srv/var/cache/salt/master/rest_fcgi/state.db");
 }
 
+TEST_CASE("state_dir is the folder of the store, and a master cluster needs it") {
+  const test::ScopedVariable none("STATE_DIRECTORY", "");
+  const store::Options chosen = settings_of("rest_fcgi: {engine: salt, state_dir: /srv/state/}\n").store;
+  CHECK(chosen.path == "/srv/state/state.db");
+  CHECK_FALSE(chosen.may_be_in_memory);
+  const auto warns = [](const std::string& text) {
+    const std::vector<std::string> warnings = settings_of(text).warnings;
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.find("cluster_id") != std::string::npos &&
+             warning.find("state_dir") != std::string::npos;
+    });
+  };
+  CHECK(warns("rest_fcgi: {engine: salt}\ncluster_id: one\n"));
+  CHECK_FALSE(warns("rest_fcgi: {engine: salt, state_dir: /srv/state}\ncluster_id: one\n"));
+  CHECK_FALSE(warns("rest_fcgi: {engine: salt}\n"));
+  CHECK(settings_of("rest_fcgi: {state_dir: /srv/state}\n").store.path == "/srv/state/state.db");
+}
+
 TEST_CASE("keys that the master alone uses are not read") {
   for (const char* key :
        {"master_job_cache: mysql", "master_job_cache: [mysql]", "keep_jobs: many", "keep_jobs_seconds: -1",
@@ -114,11 +133,37 @@ TEST_CASE("a mistake in a key about a real master is a mistake with engine: salt
        {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
         "tcp_master_pub_port: 0", "tcp_master_pull_port: x", "cachedir: [a]", "worker_threads: 0",
         "ext_job_cache: [redis]", "order_masters: maybe", "syndic_wait: 0", "timeout: soon",
-        "gather_job_timeout: soon", "rest_timeout: soon", "nodegroups: [web]", "log_level: loud"}) {
+        "gather_job_timeout: soon", "rest_timeout: soon", "log_level: loud"}) {
     CAPTURE(key);
     const std::string text = key;
     CHECK(salt_mistake(text + "\n").starts_with("master:2: " + text.substr(0, text.find(':') + 1)));
   }
+}
+
+TEST_CASE("with engine: salt, a wrong nodegroup is a warning and has no words, and the others stay") {
+  for (const std::string bad : {"123", "true", "1.5", "{b: c}", "[a, [b]]", "[{a: b}]"}) {
+    CAPTURE(bad);
+    const std::string master = "rest_fcgi: {engine: salt}\nnodegroups:\n  bad: " + bad + "\n  good: L@a,b\n";
+    check_message(warning_of(master), "master:3: nodegroups: bad: found ");
+    const auto groups = settings_of(master).salt.nodegroups;
+    REQUIRE(groups.size() == 2);
+    CHECK(groups[0].words.empty());
+    CHECK(groups[1].words == std::vector<std::string>{"L@a,b"});
+  }
+  for (const std::string bad : {"5", "web", "[web]", "[{a: b}, 7]"}) {
+    CAPTURE(bad);
+    check_message(warning_of("rest_fcgi: {engine: salt}\nnodegroups: " + bad + "\n"),
+                  "master:2: nodegroups: found ");
+  }
+}
+
+TEST_CASE("nodegroups may be a list of maps") {
+  const Settings settings = salt_settings("nodegroups: [{a: web1}, {b: [web2, 7]}]\n");
+  CHECK(settings.warnings.empty());
+  REQUIRE(settings.salt.nodegroups.size() == 2);
+  CHECK(settings.salt.nodegroups[1].name == "b");
+  CHECK(settings.salt.nodegroups[1].words == std::vector<std::string>{"web2", "7"});
+  CHECK(settings_of("nodegroups: [{a: web1}]\n").embedded.nodegroups.at(0).name == "a");
 }
 
 constexpr const char* kLeft = "; only the Salt master evaluates this rule, and rest_fcgi ignores it";

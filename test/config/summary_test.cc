@@ -66,6 +66,18 @@ TEST_CASE("the summary lists the enabled features, and says where in etcd tokens
   check_line(in_etcd, "jobs", {"etcd at http://e1:2379, http://e2:2379", "/salt/return", "60 seconds"});
 }
 
+TEST_CASE("the summary notes users whose names look like patterns") {
+  const auto has_note = [](std::string_view name) {
+    const std::string text = shown(format("external_auth: {{file: {{'{}': [test.ping]}}}}\n", name));
+    return text.find(format("external_auth: file: {}: names of users are not patterns", name)) !=
+           std::string::npos;
+  };
+  for (const char* name : {"dev*", "dev.*", "web[12]", "a|b", "(a)", "dev?", "team*%"}) CHECK(has_note(name));
+  for (const char* name : {"*", "first.last", "wheel%", "DOMAIN\\eve", "a+b@example.org"}) {
+    CHECK_FALSE(has_note(name));
+  }
+}
+
 TEST_CASE("the summary notes valid settings that are often not meant") {
   const std::string text = shown(
       "external_auth:\n"
@@ -152,6 +164,37 @@ TEST_CASE("idle_rule_line suggests the most similar name") {
   CHECK(line("test.pnig") == beginning + "\"test.pnig\": no such function; did you mean 'test.ping'?\n");
   CHECK(line("tset.*") == beginning + "\"tset.*\": no such function; did you mean 'test.*'?\n");
   CHECK(line("pkg.install") == beginning + "\"pkg.install\": no such function\n");
+}
+
+TEST_CASE("the line of the start has the engine, the addresses and the number of users") {
+  const ConfigDir dir(
+      "external_auth: {file: {^filename: /u, alice: ['.*'], bob: ['.*'], 'ops%': ['.*']}, pam: {alice: "
+      "['.*'], '*': ['.*']}}\n"
+      "rest_fcgi: {listen: 'unix:/run/a', netapi: [rest_cherrypy]}\n"
+      "rest_cherrypy: {host: 127.0.0.1, port: 8000, disable_ssl: true}\n");
+  const auto settings = load(dir.command_line());
+  REQUIRE_MESSAGE(settings, settings.error().message);
+  const std::string line = start_line(*settings, dir.command_line());
+  for (const std::string& fact : {dir / "master", std::string("engine embedded"), std::string("unix:/run/a"),
+                                  std::string("http://127.0.0.1:8000"), std::string("2 users")}) {
+    CAPTURE(fact);
+    CHECK(line.find(fact) != std::string::npos);
+  }
+}
+
+TEST_CASE("an added user has rules, or is told how to write them") {
+  const ConfigDir dir("external_auth: {file: {^filename: /u, alice: ['.*']}}\n");
+  const auto settings = load(dir.command_line());
+  CommandLine command_line = dir.command_line();
+  command_line.username = "alice";
+  CHECK(describe_rules(*settings, command_line).find("apply to alice") != std::string::npos);
+  command_line.username = "bob";
+  const std::string advice = describe_rules(*settings, command_line);
+  for (const std::string& fact :
+       {std::string("bob: ["), (dir / "master") + ":1", std::string("systemctl reload")}) {
+    CAPTURE(fact);
+    CHECK(advice.find(fact) != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -122,44 +122,46 @@ TEST_CASE("of equal keys the last one counts") {
   CHECK(document.root().find("a")->integer() == 3);
 }
 
-TEST_CASE("malformed JSON, numbers and strings are refused with the byte offset") {
-  CHECK(reread("") == "Expecting value: byte 0");
-  CHECK(reread("   ") == "Expecting value: byte 0");
-  CHECK(reread("nope") == "Expecting value: byte 0");
-  CHECK(reread("[1, nope]") == "Expecting value: byte 4");
-  CHECK(reread("[1] x") == "Extra data: byte 4");
-  CHECK(reread("\xEF\xBB\xBF[]") == "Expecting value: byte 0");
+TEST_CASE("malformed JSON, numbers and strings are refused with line and column") {
+  CHECK(reread("") == "Expecting value: line 1, column 1");
+  CHECK(reread("   ") == "Expecting value: line 1, column 1");
+  CHECK(reread("nope") == "Expecting value: line 1, column 1");
+  CHECK(reread("[1, nope]") == "Expecting value: line 1, column 5");
+  CHECK(reread("[1] x") == "Extra data: line 1, column 5");
+  CHECK(reread("\xEF\xBB\xBF[]") == "[]");
+  CHECK(reread("\xEF\xBB\xBF[x]") == "Expecting value: line 1, column 2");
+  CHECK(reread("[1,\n \"\xC3\xA9\", x]") == "Expecting value: line 2, column 7");
   for (const std::string word : {"NaN", "Infinity", "-Infinity"}) {
     const std::string sentence =
-        "found " + word + ", which JSON does not have; expected a finite number: byte ";
-    CHECK(reread(word) == sentence + "0");
-    CHECK(reread("[1, " + word + "]") == sentence + "4");
-    CHECK(reread("{\"a\": " + word + "}") == sentence + "6");
+        "found " + word + ", which JSON does not have; expected a finite number: line 1, column ";
+    CHECK(reread(word) == sentence + "1");
+    CHECK(reread("[1, " + word + "]") == sentence + "5");
+    CHECK(reread("{\"a\": " + word + "}") == sentence + "7");
     CHECK(reread("[\"" + word + "\", nope]").starts_with("Expecting value"));
   }
-  CHECK(reread("42 43") == "Expecting value: byte 0");
-  CHECK(reread("[1 2]") == "Expecting ',' or ']': byte 3");
-  CHECK(reread("[1") == "Expecting ',' or ']': byte 2");
+  CHECK(reread("42 43") == "Expecting value: line 1, column 1");
+  CHECK(reread("[1 2]") == "Expecting ',' or ']': line 1, column 4");
+  CHECK(reread("[1") == "Expecting ',' or ']': line 1, column 3");
   for (const std::string_view text :
        {R"([{1: 2}])", R"([{"a" 1}])", R"([{"a": 1 "b": 2}])", R"([{"a": 1,}])", R"([{"a": 1)"}) {
     CAPTURE(text);
-    CHECK(reread(text).starts_with("Expecting ',' or '}', or a key in quotes and ':': byte "));
+    CHECK(reread(text).starts_with("Expecting ',' or '}', or a key in quotes and ':': line 1, column "));
   }
-  CHECK(reread(R"([1,])") == "Expecting value: byte 3");
-  CHECK(reread("[\"a]").find("byte") != std::string::npos);
+  CHECK(reread(R"([1,])") == "Expecting value: line 1, column 4");
+  CHECK(reread("[\"a]").find("line 1, column ") != std::string::npos);
   CHECK(reread("[\"a\\\"\nb\"]") ==
-        "Control character inside a string, expected an escape such as \\n: byte 5");
-  CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: byte 4");
+        "Control character inside a string, expected an escape such as \\n: line 1, column 6");
+  CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: line 1, column 4");
   for (const char* text :
        {"[nan]", "[inf]", "[-inf]", "[01]", "[+1]", "[.5]", "[1.]", "[1e]", "[0x10]", "[1_000]"}) {
-    CHECK(reread(text) == "Expecting value: byte 1");
+    CHECK(reread(text) == "Expecting value: line 1, column 2");
   }
-  CHECK(reread("[1e400]") == "Number out of range: byte 1");
-  CHECK(reread("[1E400]") == "Number out of range: byte 1");
-  CHECK(reread("[1" + std::string(400, '0') + ".0]") == "Number out of range: byte 1");
+  CHECK(reread("[1e400]") == "Number out of range: line 1, column 2");
+  CHECK(reread("[1E400]") == "Number out of range: line 1, column 2");
+  CHECK(reread("[1" + std::string(400, '0') + ".0]") == "Number out of range: line 1, column 2");
   CHECK(reread("[1" + std::string(300, '0') + ".0]") == "[1e+300]");
   for (const char* text : {R"(["\ud800"])", R"(["\udc00x"])", R"(["\x41"])", R"(["\u12"])"}) {
-    CHECK(reread(text) == "Invalid string: a bad escape, or a lone surrogate: byte 1");
+    CHECK(reread(text) == "Invalid string: a bad escape, or a lone surrogate: line 1, column 2");
   }
 }
 
@@ -169,16 +171,16 @@ TEST_CASE("nesting, the length of keys and numbers, and the number of values and
   const JsonLimits values{.max_values = 4};
   const std::tuple<std::string, JsonLimits, std::string> rows[] = {
       {nested(10), depth, nested(10)},
-      {nested(11), depth, "Nested deeper than 10 arrays and objects: byte 10"},
-      {std::string(100000, '['), depth, "Nested deeper than 10 arrays and objects: byte 10"},
+      {nested(11), depth, "Nested deeper than 10 arrays and objects: line 1, column 11"},
+      {std::string(100000, '['), depth, "Nested deeper than 10 arrays and objects: line 1, column 11"},
       {R"({"abc": 1234})", length, R"({"abc": 1234})"},
-      {R"({"abcd":1})", length, "Object key of 4 bytes, at most 3 are accepted: byte 1"},
-      {"[12345]", length, "Number of 5 characters, at most 4 are accepted: byte 1"},
+      {R"({"abcd":1})", length, "Object key of 4 bytes, at most 3 are accepted: line 1, column 2"},
+      {"[12345]", length, "Number of 5 characters, at most 4 are accepted: line 1, column 2"},
       {"[1, 2, 3]", values, "[1, 2, 3]"},
       {R"({"a": [true]})", values, R"({"a": [true]})"},
-      {"[1, 2, 3, 4]", values, "More than 4 values and keys: byte 10"},
-      {"[1, 2, 3, {}]", values, "More than 4 values and keys: byte 10"},
-      {R"({"a": 1, "b": 2})", values, "More than 4 values and keys: byte 14"}};
+      {"[1, 2, 3, 4]", values, "More than 4 values and keys: line 1, column 11"},
+      {"[1, 2, 3, {}]", values, "More than 4 values and keys: line 1, column 11"},
+      {R"({"a": 1, "b": 2})", values, "More than 4 values and keys: line 1, column 15"}};
   for (const auto& [text, limits, outcome] : rows) CHECK(reread(text, limits) == outcome);
 }
 

@@ -2,8 +2,10 @@
 #include "rest_fcgi/core/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
@@ -75,6 +77,54 @@ TEST_CASE("audit lines and access lines are written at every level to their own 
   CHECK(folder.read("log").empty());
 }
 
+TEST_CASE("a notice is written at every level except off") {
+  const LogFolder folder;
+  REQUIRE(log::open({.level = log::Level::error, .file = folder / "log"}));
+  log::notice("here");
+  CHECK(folder.read("log").ends_with("Z notice here\n"));
+  REQUIRE(log::open({.level = log::Level::off, .file = folder / "none"}));
+  log::notice("here");
+  CHECK(folder.read("none").empty());
+}
+
+TEST_CASE("lines for the journal begin with their priority, and lines in files do not") {
+  const LogFolder folder;
+  const int before = ::dup(STDERR_FILENO);
+  const int journal = ::open((folder / "journal").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  struct stat status {};
+  REQUIRE(::fstat(journal, &status) == 0);
+  const auto open_with = [](const std::string& stream, const std::string& file) {
+    REQUIRE(::setenv("JOURNAL_STREAM", stream.c_str(), 1) == 0);
+    REQUIRE(log::open({.level = log::Level::debug, .file = file}));
+  };
+  const std::string stream = std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
+  REQUIRE(::dup2(journal, STDERR_FILENO) >= 0);
+  open_with(stream, "");
+  log::debug("one");
+  log::info("two");
+  log::notice("three");
+  log::warning("four");
+  log::error("five");
+  log::audit("six");
+  CHECK(log::for_standard_error(log::Level::error, "seven\n\neight\n") == "<3>seven\n<3>\n<3>eight\n");
+  open_with(stream, folder / "log");
+  log::error("in a file");
+  open_with(stream + "0", "");
+  log::error("nine");
+  CHECK(log::for_standard_error(log::Level::error, "ten\n") == "ten\n");
+  REQUIRE(::unsetenv("JOURNAL_STREAM") == 0);
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  ::close(journal);
+  CHECK(folder.read("log").starts_with("20"));
+  std::istringstream lines(folder.read("journal"));
+  std::vector<std::string> ends;
+  for (std::string line; std::getline(lines, line);)
+    ends.push_back(line.substr(0, 3) + line.substr(line.rfind(' ') + 1));
+  CHECK(ends == std::vector<std::string>{"<7>one", "<6>two", "<5>three", "<4>four", "<3>five", "<6><6>six",
+                                         "202nine"});
+}
+
 TEST_CASE("the old log stays in use if the new one cannot be opened") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::error, .file = folder / "log"}));
@@ -84,6 +134,21 @@ TEST_CASE("the old log stays in use if the new one cannot be opened") {
             .kind == rest_fcgi::ErrorKind::configuration);
   log::error("still here");
   CHECK(folder.read("log").find("still here") != std::string::npos);
+}
+
+TEST_CASE("a check finds a log that cannot be opened, and makes no file") {
+  const rest_fcgi::test::TempDir dir;
+  dir.write("old", "");
+  CHECK(log::check({.file = dir / "new", .audit_file = dir / "old"}));
+  CHECK_FALSE(std::filesystem::exists(dir / "new"));
+  const auto folder = log::check({.file = dir / "no/log"});
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().kind == rest_fcgi::ErrorKind::configuration);
+  CHECK(folder.error().message.starts_with("rest_fcgi: log_file: "));
+  CHECK(folder.error().message.find(dir / "no") != std::string::npos);
+  CHECK_FALSE(log::check({.audit_file = dir.path()}));
+  CHECK_FALSE(log::check({.access_file = dir / "no/log"}));
+  CHECK_FALSE(log::check({.error_file = dir / "old/log"}));
 }
 
 TEST_CASE("opening again after a rotation uses the new file, on the same descriptor") {

@@ -51,6 +51,13 @@ TEST_CASE("a glob with many stars is matched quickly, and a slow regular express
   CHECK_FALSE(glob_match(pattern + "b", std::string(5000, 'a')));
   const auto regex = *Regex::compile("(a+)+$");
   CHECK_FALSE(regex.match_all(std::string(60, 'a') + "b"));
+  std::size_t steps = 0;
+  CHECK(regex.match_start(std::string(60, 'a') + "b", steps) == Regex::Match::beyond);
+  CHECK(steps > 100'000);
+  steps = 0;
+  CHECK(Regex::compile("web[0-9]+")->match_start("web12.example", steps) == Regex::Match::yes);
+  CHECK(Regex::compile("web[0-9]+")->match_start("db12.example", steps) == Regex::Match::no);
+  CHECK(steps < 100);
 }
 
 TEST_CASE("a regular expression matches the start or the whole text, and a malformed one names the offset") {

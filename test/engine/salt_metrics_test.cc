@@ -64,6 +64,72 @@ TEST_CASE("calls of states have the label state, and a highstate a status") {
   CHECK(world.has(R"(salt_function_status{minion="a",function="state.highstate",state="highstate"} 0)"));
 }
 
+TEST_CASE("a return is good by its retcode, by success if it has one, and by its states") {
+  World world;
+  const auto send = [&](const std::string& minion, const std::string& more) {
+    world.event("salt/job/1/ret/" + minion,
+                R"({"fun": "state.apply", "fun_args": [], "id": ")" + minion + "\", " + more + "}");
+    return world.has("salt_responses_total{minion=\"" + minion + R"(",success="true"} 1)");
+  };
+  CHECK(send("salt-call", R"("retcode": 0, "return": {"a": {"result": true}})"));
+  CHECK(send("no-retcode", R"("success": true, "return": {})"));
+  CHECK(send("would-change", R"("retcode": 0, "success": true, "return": {"a": {"result": null}})"));
+  CHECK_FALSE(send("bad-code", R"("retcode": 2, "success": true, "return": {})"));
+  CHECK_FALSE(send("says-so", R"("retcode": 0, "success": false, "return": {})"));
+  CHECK_FALSE(
+      send("bad-state",
+           R"("retcode": 0, "success": true, "return": {"a": {"result": null}, "b": {"result": false}})"));
+  world.event("salt/job/1/ret/m",
+              R"({"fun": "test.arg", "id": "m", "retcode": 0, "return": {"kwargs": {"result": false}}})");
+  CHECK(world.has(R"(salt_responses_total{minion="m",success="true"} 1)"));
+}
+
+TEST_CASE("a list of functions counts for each function") {
+  World world;
+  world.event("salt/job/1/new",
+              R"({"fun": ["test.ping", "state.sls"], "minions": ["a"], "arg": [[], ["web"]]})");
+  world.event("salt/job/1/ret/a",
+              R"({"fun": ["test.ping", "state.sls"], "fun_args": [[], ["web"]], "id": "a",
+                  "return": {"test.ping": true, "state.sls": {"x": {"result": false}}},
+                  "retcode": {"test.ping": 0, "state.sls": 2}, "success": {"test.ping": true, "state.sls": true}})");
+  CHECK(world.has(R"(salt_new_job_total{function="test.ping",state=""} 1)"));
+  CHECK(world.has(R"(salt_expected_responses_total{function="state.sls",state="web"} 1)"));
+  CHECK(world.has(R"(salt_function_responses_total{function="test.ping",state="",success="true"} 1)"));
+  CHECK(world.has(R"(salt_function_responses_total{function="state.sls",state="web",success="false"} 1)"));
+  CHECK(world.has(R"(salt_responses_total{minion="a",success="false"} 1)"));
+}
+
+TEST_CASE("the duration of states and the time of the last return have metrics") {
+  World world;
+  world.event("salt/job/1/ret/a", R"({"fun": "state.sls", "fun_args": ["web"], "id": "a", "retcode": 0,
+                  "return": {"x": {"result": true, "duration": 1200.5}, "y": {"result": true, "duration": 300}}})");
+  world.event("salt/job/2/ret/a", R"({"fun": "test.arg", "id": "a", "retcode": 0, "return": {"x": {}}})");
+  CHECK(world.has(R"(salt_job_duration_seconds{function="state.sls",state="web"} 1.5005)"));
+  CHECK_FALSE(world.has(R"(salt_job_duration_seconds{function="test.arg",state=""} 0)"));
+  CHECK(world.has(R"(salt_responses_last_received_response{minion="a"} 1700000000)"));
+  world.event("salt/key", R"({"act": "delete", "id": "a"})");
+  CHECK_FALSE(world.has(R"(salt_responses_last_received_response{minion="a"} 1700000000)"));
+}
+
+TEST_CASE("calls with test=True or mock=True can be left out") {
+  World world;
+  SaltMetrics quiet(world.registry = std::make_shared<metrics::Registry>(), world.clock, true);
+  const auto send = [&](std::string_view tag, std::string_view data) {
+    JsonDocument document;
+    REQUIRE(document.parse(data, JsonLimits::none()));
+    quiet.on_event(tag, document.root());
+  };
+  for (const std::string args :
+       {R"(["web", {"__kwarg__": true, "test": true}])", R"(["web", {"mock": true}])",
+        R"(["web", "test=True"])", R"([["web", {"test": true}]])"}) {
+    send("salt/job/1/new", R"({"fun": "state.sls", "minions": ["a"], "arg": )" + args + "}");
+    send("salt/job/1/ret/a", R"({"fun": "state.sls", "id": "a", "return": {}, "fun_args": )" + args + "}");
+  }
+  CHECK(world.registry->text(metrics::Format::text).find("state.sls") == std::string::npos);
+  send("salt/job/1/new", R"({"fun": "state.sls", "minions": ["a"], "arg": ["web", {"test": false}]})");
+  CHECK(world.has(R"(salt_new_job_total{function="state.sls",state="web"} 1)"));
+}
+
 TEST_CASE("a scheduled job has failed if its retcode or one of its states says so") {
   World world;
   const auto send = [&](const std::string& more) {

@@ -12,6 +12,7 @@
 #include "../support/etcd_server.h"
 #include "client_calls.h"
 #include "fake_gateway.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 
 namespace rest_fcgi::etcd {
@@ -144,7 +145,7 @@ TEST_CASE("a user watches only what the role allows") {
   CHECK(next(*watcher) == "+/salt/k=1");
 }
 
-const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})"
+const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"90"},"created":true}})"
                              "\n";
 
 std::string changes(int revision, int count, bool fragment = false) {
@@ -292,6 +293,43 @@ TEST_CASE("a replaced cluster ends a watch") {
   CHECK(next(watcher) == "+a=");
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
+}
+
+std::string created_at(int revision, int term) {
+  return format(
+      R"({{"result":{{"header":{{"cluster_id":"7","revision":"{}","raft_term":"{}"}},"created":true}}}})"
+      "\n",
+      revision, term);
+}
+
+std::string range_at(int revision, int term) {
+  return FakeGateway::reply(
+      200, format(R"({{"header":{{"cluster_id":"7","revision":"{}","raft_term":"{}"}}}})", revision, term));
+}
+
+TEST_CASE("a cluster that was restored from a backup ends a watch, and a member that is behind does not") {
+  struct Case {
+    std::string second;
+    std::string newest;
+    bool ends;
+  };
+  for (const Case& one :
+       {Case{created_at(3, 2), range_at(3, 2), true}, Case{created_at(99, 1), range_at(99, 1), true},
+        Case{created_at(3, 2), range_at(91, 2), false}}) {
+    CAPTURE(one.second);
+    CAPTURE(one.newest);
+    const ScriptedEtcd server({{"/v3/watch", in_turn({ended(created_at(90, 2) + changes(5, 1)),
+                                                      going_on(one.second + changes(91, 1))})},
+                               {"/v3/kv/range", always(one.newest)}});
+    const auto client = client_of(options_of(server));
+    Watcher watcher(*client, {.key = "a", .start_revision = 3});
+    CHECK(next(watcher) == "+a=");
+    if (one.ends) {
+      CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
+    } else {
+      CHECK(next(watcher) == "+a=");
+    }
+  }
 }
 
 TEST_CASE("a watch leaves a silent member that sees no leader") {

@@ -9,6 +9,7 @@
 #include "etcd/v2.h"
 #include "etcd/watch_messages.h"
 #include "master/embedded/target/target.h"
+#include "master/embedded/text.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/process/run_wire.h"
 #include "targets.h"
@@ -43,13 +44,15 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     target.type = static_cast<lowstate::TargetType>(type);
     target.expression = text;
     target.delimiter = delimiter;
-    if (target.type == lowstate::TargetType::list) target.list = embedded::target::split_ids(text);
+    if (target.type == lowstate::TargetType::list) target.list = embedded::split_names(text);
     const auto matcher = TargetMatcher::compile(target, {});
     if (!matcher) {
       require_sentence(matcher.error());
       continue;
     }
-    const bool does = matcher->matches(minion);
+    embedded::target::Work work;
+    const bool does = matcher->matches(minion, work);
+    if (work.is_spent()) continue;
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";

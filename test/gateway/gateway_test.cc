@@ -193,7 +193,7 @@ TEST_CASE("a silent peer does not delay the refusal of other requests") {
   REQUIRE(door.waiting(1) == 1);
   const FcgiClient silent = server.connect();
   CHECK(eventually(
-      [&] { return server.connect().request(post("x")).body.find("All 1 threads are busy") == 0; }));
+      [&] { return server.connect().request(post("x")).body.find("max_threads") != std::string::npos; }));
   door.open();
   check_answered(working);
 }
@@ -301,7 +301,7 @@ TEST_CASE("serve counts requests that outlast shutdown_timeout, and their thread
     stuck.send(post("stuck"));
     CHECK(door->waiting(1) == 1);
     const Ended ended = server.stop();
-    CHECK(ended.in_flight == 1);
+    CHECK(ended.running == 1);
     CHECK(std::chrono::steady_clock::now() >= ended.deadline);
     CHECK(server.log().has("1 requests did not end within shutdown_timeout"));
   }

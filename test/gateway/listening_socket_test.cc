@@ -19,6 +19,7 @@
 #include "../support/passed_sockets.h"
 #include "../support/temp_dir.h"
 #include "gateway/socket_activation.h"
+#include "rest_fcgi/gateway/gateway.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
@@ -53,11 +54,19 @@ std::unique_ptr<Listener> open_listener(const Options& options) {
   return std::make_unique<Listener>(*std::move(socket));
 }
 
-std::string refusal(const Options& options) {
+std::string refusal_of_start(const Options& options) {
   const auto listener = open_socket(options);
   REQUIRE(!listener);
   CHECK(listener.error().kind == ErrorKind::configuration);
   return listener.error().message;
+}
+
+/// Also checks that `check_start` finds the mistake.
+std::string refusal(const Options& options) {
+  const auto checked = check_start(options);
+  REQUIRE(!checked);
+  CHECK(checked.error().kind == ErrorKind::configuration);
+  return refusal_of_start(options);
 }
 std::string refusal(const std::string& where) {
   return refusal(listening_on(where));
@@ -117,7 +126,9 @@ TEST_CASE("listen is unix:, tcp: or fd:0, or a listening socket on descriptor 0"
   const std::string message = refusal("");
   CHECK(contains(message, "a listening socket on file descriptor 0"));
   CHECK(contains(message, "unix:PATH, tcp:HOST:PORT"));
-  CHECK(refusal("fd:0") == "cannot listen on fd:0: file descriptor 0 is not a listening stream socket");
+  CHECK(check_start(listening_on("fd:0")));  // Only the start knows what descriptor 0 is.
+  CHECK(refusal_of_start(listening_on("fd:0")) ==
+        "cannot listen on fd:0: file descriptor 0 is not a listening stream socket");
 }
 
 TEST_CASE("a unix socket gets socket_mode under every umask") {
@@ -147,7 +158,10 @@ TEST_CASE("a left-over unix socket is replaced, but not one on which another pro
   bind_socket(SOCK_STREAM, unix_address(dir / "s"), false)
       .reset();  // A killed process leaves the file of its socket.
   const auto first = open_listener(listening_on("unix:" + (dir / "s")));
-  CHECK(contains(refusal("unix:" + (dir / "s")), "another process is serving this socket"));
+  // Only the start knows that another process serves the socket.
+  CHECK(check_start(listening_on("unix:" + (dir / "s"))));
+  CHECK(contains(refusal_of_start(listening_on("unix:" + (dir / "s"))),
+                 "another process is serving this socket"));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
 
@@ -160,7 +174,7 @@ TEST_CASE("a file that is not a left-over stream socket is kept") {
   REQUIRE(::symlink("nowhere", (dir / "link").c_str()) == 0);
   CHECK(contains(refusal("unix:" + (dir / "link")), "the path exists and is not a socket"));
   const UniqueFd datagrams = bind_socket(SOCK_DGRAM, unix_address(dir / "datagrams"), false);
-  CHECK(contains(refusal("unix:" + (dir / "datagrams")),
+  CHECK(contains(refusal_of_start(listening_on("unix:" + (dir / "datagrams"))),
                  "cannot tell whether a process is serving this socket"));
   CHECK(exists(dir / "datagrams"));
 }

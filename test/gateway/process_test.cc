@@ -71,7 +71,7 @@ int serve(const Options& options, const http::Application& application) {
   auto gateway = Gateway::open(options);
   if (!gateway) return 78;
   return (*gateway)->serve({application, std::vector<http::Application>(options.http.size(), application)},
-                           no_reload)
+                           {.read = no_reload})
              ? 0
              : 70;
 }
@@ -101,7 +101,7 @@ int missing_protections() {
   sigset_t blocked;
   ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   bool all_blocked = true;
-  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
     all_blocked = all_blocked && ::sigismember(&blocked, signal) == 1;
   }
   struct sigaction pipe_action = {};

@@ -110,19 +110,19 @@ class RunningGateway {
     sigset_t old_mask;
     sigset_t signals;
     ::sigemptyset(&signals);
-    for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+    for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
     const auto for_all_ports = [ports = options.http.size()](const http::Application& same) {
       return Applications{same, std::vector<http::Application>(ports, same)};
     };
     thread_ = std::thread([this, gateway = *std::move(gateway), first = for_all_ports(application),
                            for_all_ports, reload = std::move(reload)]() mutable {
-      ended_ = *gateway->serve(std::move(first), [&]() -> Result<Applications> {
-        if (!reload) return no_reload();
-        auto next = reload();
-        if (!next) return std::move(next).error();
-        return for_all_ports(*next);
-      });
+      ended_ = *gateway->serve(std::move(first), {.read = [&]() -> Result<Applications> {
+                                 if (!reload) return no_reload();
+                                 auto next = reload();
+                                 if (!next) return std::move(next).error();
+                                 return for_all_ports(*next);
+                               }});
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/application.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../support/captured_log.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::http {
@@ -73,6 +76,30 @@ TEST_CASE("percent_decoded keeps malformed escapes and converts plus signs on re
   CHECK(percent_decoded("a+%2B%zz%4") == "a++%zz%4");
   CHECK(percent_decoded("a+%2B%zz%4", Plus::blank) == "a +%zz%4");
   CHECK(percent_decoded("%00%c3%a4") == std::string("\0\xc3\xa4", 3));
+}
+
+TEST_CASE("the reply and the log lines of a request have the id of the web server, if the id is harmless") {
+  const test::CapturedLog log;
+  const Application application = with_request_id([](const Environ&) {
+    log::warning("slow");
+    return Response{};
+  });
+  const auto ids_of = [&](std::string_view id) {
+    Environ request;
+    request.set("REQUEST_ID", id);
+    std::vector<std::string> ids;
+    for (const auto& [name, value] : application(request).headers) ids.push_back(name + ": " + value);
+    return ids;
+  };
+  CHECK(ids_of("Root=1-67/a.b_c:d@e+f") == std::vector<std::string>{"X-Request-ID: Root=1-67/a.b_c:d@e+f"});
+  CHECK(log.has(" warning slow request_id=Root=1-67/a.b_c:d@e+f\n"));
+  CHECK(ids_of(std::string(128, 'x')).size() == 1);
+  for (const std::string& id : {std::string(), std::string(129, 'x'), std::string("a b"),
+                                std::string("a\r\nb"), std::string("\xC3\xA4"), std::string("a\"b")}) {
+    CAPTURE(id);
+    CHECK(ids_of(id).empty());
+  }
+  CHECK(log.text().ends_with(" warning slow\n"));
 }
 
 }  // namespace rest_fcgi::http

@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "read.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
+using rest_fcgi::format;
 using rest_fcgi::test::check_refused;
 using rest_fcgi::test::local_with;
 using rest_fcgi::test::Read;
@@ -71,6 +73,34 @@ TEST_CASE("a flag is a boolean, a YAML word, 1 or 0") {
   check_refused({{local_with(R"("full_return": "maybe")"), "'full_return' must be true or false; found str."},
                  {local_with(R"("full_return": 2)"), "'full_return' must be true or false; found int."}});
   CHECK(refused(R"("full_return": [true])") != "not refused");
+}
+
+TEST_CASE("ids of a list target are separated by commas, and white space around them is ignored") {
+  const auto ids = [](std::string_view tgt) {
+    const Read read(
+        format(R"({{"client": "local", "tgt": "{}", "tgt_type": "list", "fun": "test.ping"}})", tgt));
+    std::string found;
+    for (const std::string_view id : read.local().target.list) found.append(id).append(".");
+    return found;
+  };
+  CHECK(ids("ms-0,ms-1") == "ms-0.ms-1.");
+  CHECK(ids("ms-0, ms-1 ,\\tms-2,,") == "ms-0.ms-1.ms-2.");
+  CHECK(ids(" , ") == "");
+}
+
+TEST_CASE("a target that is the text of a list is refused") {
+  const auto refused_target = [](std::string_view tgt, std::string_view type) {
+    const std::string chunk =
+        format(R"({{"client": "local", "tgt": "{}", "tgt_type": "{}", "fun": "test.ping"}})", tgt, type);
+    return refusal(chunk).find("the text of a list") != std::string::npos;
+  };
+  for (const char* tgt : {R"([\"a\", \"b\"])", "['a']", R"( [ \"a\" ] )"}) {
+    CHECK(refused_target(tgt, "glob"));
+    CHECK(refused_target(tgt, "list"));
+    CHECK(refused_target(tgt, "compound"));
+  }
+  CHECK(refused_target("[a, b]", "list"));
+  CHECK(Read(R"({"client": "local", "tgt": "[ab]", "fun": "test.ping"})").chunks().size() == 1);
 }
 
 TEST_CASE("ret is a string, and metadata is an object") {

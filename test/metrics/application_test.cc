@@ -63,7 +63,8 @@ TEST_CASE("metrics beside the modules need the rule @metrics") {
       std::make_shared<Registry>(), [&status](const http::Environ&) { return status; }, module);
   CHECK(application(request("/metrics")).status == Status::unauthorized);
   CHECK(application(request("/")).text() == "module");
-  CHECK(application(request("/metrics", "", "POST")).text() == "module");
+  CHECK(application(request("/metrics", "", "POST")).status == Status::method_not_allowed);
+  CHECK(application(request("/metrics", "", "OPTIONS")).text() == "module");
   status = Status::service_unavailable;
   CHECK(application(request("/metrics")).status == Status::service_unavailable);
   status = Status::ok;
@@ -81,10 +82,17 @@ TEST_CASE("requests are counted by module, status and client") {
   });
   CHECK(counted(request("/")).text() == "x");
   static_cast<void>(counted(request("/other")));
+  http::Environ waited = request("/waited");
+  waited.received = std::chrono::steady_clock::now() - std::chrono::seconds(2);
+  static_cast<void>(counted(waited));
+  requests.count_refused("rest_wsgi", Status::service_unavailable);
   const std::string text = registry.text(Format::text);
   for (const char* line :
        {R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="local"} 1)",
-        R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="none"} 1)",
+        R"(rest_fcgi_requests_total{module="rest_wsgi",status="200",client="none"} 2)",
+        R"(rest_fcgi_requests_total{module="rest_wsgi",status="503",client="none"} 1)",
+        R"(rest_fcgi_request_duration_seconds_bucket{client="none",le="1.0"} 1)",
+        R"(rest_fcgi_request_duration_seconds_bucket{client="none",le="3.0"} 2)",
         R"(rest_fcgi_request_duration_seconds_count{client="local"} 1)", "rest_fcgi_requests_in_flight 0"}) {
     CHECK_MESSAGE(holds(text, line), line);
   }
@@ -120,7 +128,57 @@ TEST_CASE("beside the modules, ready has no details") {
   CHECK(application(request("/ready")).status == Status::service_unavailable);
   CHECK(application(request("/health")).status == Status::ok);
   CHECK(application(request("/")).text() == "module");
-  CHECK(application(request("/ready", "", "POST")).text() == "module");
+  for (const char* path : {"/health", "/ready"}) {
+    CAPTURE(path);
+    for (const char* method : {"POST", "DELETE", "FROB"}) {
+      const auto refused = application(request(path, "", method));
+      CHECK(refused.status == Status::method_not_allowed);
+      CHECK(header(refused, "Allow") == "GET, HEAD");
+    }
+    CHECK(application(request(path, "", "OPTIONS")).text() == "module");
+  }
+}
+
+TEST_CASE("a service that stops answers health checks and refuses other requests") {
+  Health health(system_clock());
+  const auto beside = with_health(health, module);
+  const auto alone = make_application(std::make_shared<Registry>(), health);
+  CHECK(beside(request("/")).status == Status::ok);
+  health.stop();
+  CHECK(beside(request("/")).status == Status::service_unavailable);
+  for (const http::Application* application : {&beside, &alone}) {
+    const http::Response ready = (*application)(request("/ready"));
+    CHECK(ready.status == Status::service_unavailable);
+    CHECK(ready.text() == R"({"ready": false, "stopping": true})");
+    CHECK((*application)(request("/health")).status == Status::ok);
+  }
+}
+
+TEST_CASE("the summary names the failed checks") {
+  CHECK(summary_of({{"store", true, ""}, {"master", true, ""}}) == "ready");
+  CHECK(summary_of({{"store", false, "full"}, {"x", true, ""}, {"master", false, "down"}}) ==
+        "not ready: store: full; master: down");
+}
+
+TEST_CASE("a check that was good may be late, but not twice and for longer than its patience") {
+  test::ManualClock clock;
+  Health health(clock, std::chrono::milliseconds(20));
+  std::atomic<bool> is_slow = false;
+  health.add("store", [&](SteadyTime) {
+    while (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Result<void>();
+  });
+  const auto is_ok_after = [&](std::chrono::seconds time) {
+    clock.advance(time);
+    return health.checks().front().ok;
+  };
+  // A loaded host may not run the check in 20 ms.
+  while (health.checks().front().text != "") clock.advance(std::chrono::seconds(1));
+  is_slow = true;
+  CHECK(is_ok_after(std::chrono::seconds(60)));  // The first late answer.
+  CHECK_FALSE(is_ok_after(std::chrono::seconds(1)));
+  is_slow = false;
+  while (!is_ok_after(std::chrono::seconds(1))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 TEST_CASE("a check that does not end has failed, and is not started again") {

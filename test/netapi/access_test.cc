@@ -74,6 +74,16 @@ TEST_CASE("Origin and Sec-Fetch-Site identify pages of other origins, also by sc
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
+  // Apache replaces Host, and adds the client's Host to X-Forwarded-Host.
+  const char* const outside = "https://www.example.org";
+  CHECK_FALSE(foreign({{"HTTP_ORIGIN", outside}, {"HTTP_X_FORWARDED_HOST", "www.example.org"}}));
+  CHECK_FALSE(
+      foreign({{"HTTP_ORIGIN", outside}, {"HTTP_X_FORWARDED_HOST", "www.example.org, inner.example"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", outside}, {"HTTP_X_FORWARDED_HOST", "www.example.org:8443"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "https://evil.example"}, {"HTTP_X_FORWARDED_HOST", "www.example.org"}}));
+  CHECK(foreign({{"HTTP_ORIGIN", "http://www.example.org"},
+                 {"HTTPS", "on"},
+                 {"HTTP_X_FORWARDED_HOST", "www.example.org"}}));
   // ws4py, a WebSocket client, sends an Origin header with the scheme `ws` or `wss`.
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "ws://api.example.org"}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "wss://api.example.org"}, {"HTTPS", "on"}}));

@@ -71,8 +71,8 @@ TEST_CASE("rest_wsgi refuses bodies that are malformed, compressed or not declar
   CHECK(text_of(wsgi.call(request)) == R"(200 {"return": []})");
   request.set("HTTP_CONTENT_ENCODING", "identity, GZIP");
   CHECK(text_of(wsgi.call(request)).starts_with("415 "));
-  CHECK(text_of(wsgi.post("")) == R"(400 {"return": "400: Expecting value: byte 0"})");
-  CHECK(text_of(wsgi.post("[nonsense]")) == R"(400 {"return": "400: Expecting value: byte 1"})");
+  CHECK(text_of(wsgi.post("")) == R"(400 {"return": "400: Expecting value: line 1, column 1"})");
+  CHECK(text_of(wsgi.post("[nonsense]")) == R"(400 {"return": "400: Expecting value: line 1, column 2"})");
 }
 
 TEST_CASE("rest_wsgi refuses a body beyond its limit, and returns the front end's error about a body") {
@@ -81,7 +81,7 @@ TEST_CASE("rest_wsgi refuses a body beyond its limit, and returns the front end'
   const Wsgi wsgi(quick_options(), options);
   CHECK(text_of(wsgi.post("[]")) == R"(200 {"return": []})");
   CHECK(text_of(wsgi.post("[ ]")) ==
-        R"x(413 {"return": "413: Request body is larger than max_request_body_size (2 bytes)"})x");
+        R"x(413 {"return": "413: Request body is larger than rest_fcgi: max_request_body_size (2 bytes)"})x");
   http::Environ request = Wsgi::post_of("");
   request.body = Error{ErrorKind::too_large, "The body has more than 10 bytes", {}};
   CHECK(text_of(wsgi.call(request)) == R"(413 {"return": "413: The body has more than 10 bytes"})");

@@ -3,10 +3,12 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -31,6 +33,7 @@ struct InFile {
     return *std::move(store);
   }
   [[nodiscard]] std::string refusal() const {
+    CHECK_FALSE(Store::check({.path = path}));
     const auto store = Store::open({.path = path});
     REQUIRE_FALSE(store.ok());
     CHECK(store.error().kind == ErrorKind::configuration);
@@ -172,6 +175,40 @@ TEST_CASE("a database of another application or version is refused and not chang
   CHECK(file.refusal() == file.refusal());
 }
 
+TEST_CASE("a check finds nothing wrong with a missing, a new and a used database, and changes nothing") {
+  const InFile file;
+  CHECK(Store::check({.path = file.path}));
+  CHECK_FALSE(std::filesystem::exists(file.dir / "state"));
+  const auto store = file.open();
+  CHECK(Store::check({.path = file.path}));
+  REQUIRE(store->execute(kAdd, "a", 1));
+  CHECK(Store::check({.path = file.path}));
+  CHECK(Store::check({}));
+}
+
+TEST_CASE("a check passes a file whose pages are in the write-ahead log only, as after a crash") {
+  const InFile file;
+  const auto store = file.open();
+  InFile crashed;
+  std::filesystem::create_directory(crashed.dir / "state");
+  for (const char* end : {"", "-wal"}) std::filesystem::copy_file(file.path + end, crashed.path + end);
+  std::filesystem::permissions(crashed.dir / "state", std::filesystem::perms(0700));
+  constexpr std::streamoff kAfterHeader = 100;
+  std::fstream(crashed.path, std::ios::in | std::ios::out).seekp(kAfterHeader) << std::string(3000, 'x');
+  CHECK(Store::check({.path = crashed.path}));
+  CHECK(value_of(*crashed.open(), "a") == -1);
+}
+
+TEST_CASE("a check refuses a database below a folder that cannot be created") {
+  const test::TempDir dir;
+  const std::string path = dir / "a/b/c/state.db";
+  const auto checked = Store::check({.path = path});
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().kind == ErrorKind::configuration);
+  CHECK(checked.error().message.find(path) != std::string::npos);
+  CHECK(Store::check({.path = path, .may_be_in_memory = true}));
+}
+
 TEST_CASE("a file or folder that other users may change is refused") {
   InFile file;
   SUBCASE("a folder for all") {
@@ -233,6 +270,55 @@ TEST_CASE("while another process holds the lock, writes fail with one line in th
   REQUIRE(store->execute("DELETE FROM meta WHERE name = 'nosuch'"));
   CHECK_FALSE(store->is_writable());
   CHECK(test::eventually([&] { return store->is_writable(); }));
+}
+
+TEST_CASE("a corrupt part makes the store bad for good, with one line in the log, and other parts work") {
+  constexpr const char* kToken = "INSERT INTO token VALUES (?, 'u', 'e', 1, 2, '[]')";
+  const InFile file;
+  std::int64_t page = 0;
+  {
+    const auto store = file.open();
+    REQUIRE(store->read([&](Connection& connection) {
+      const auto root = connection.number("SELECT rootpage FROM sqlite_schema WHERE name = 'token'");
+      page = root->value_or(0);
+      return Result<void>();
+    }));
+  }
+  REQUIRE(page > 1);
+  {
+    constexpr std::int64_t kPageSize = 1024;
+    std::fstream damaged(file.path, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp((page - 1) * kPageSize);
+    damaged << std::string(kPageSize, '\xff');
+  }
+  const test::CapturedLog log;
+  const auto store = file.open();
+  REQUIRE(store->execute(kAdd, "a", 1));
+  CHECK(store->is_writable());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(store->execute(kToken, std::to_string(i)).error().kind == ErrorKind::unavailable);
+    CHECK(store->execute(kAdd, "a", 1));
+    CHECK_FALSE(store->is_writable());
+  }
+  CHECK(log.count("the database is corrupt") == 1);
+  CHECK(log.count("works again") == 0);
+}
+
+TEST_CASE("a path on a local disk causes no warning about the network") {
+  const InFile file;
+  CHECK_FALSE(network_warning(file.path));
+  CHECK_FALSE(network_warning(""));
+}
+
+TEST_CASE("a folder of another user is refused with its owner and a key") {
+  if (::geteuid() != 0) return;  // Only root can give a folder to another user.
+  const InFile file;
+  std::filesystem::create_directory(file.dir / "state");
+  REQUIRE(::chown((file.dir / "state").c_str(), 65534, 65534) == 0);
+  const auto store = Store::open({.path = file.path});
+  REQUIRE_FALSE(store.ok());
+  CHECK(store.error().message.find("expected root") != std::string::npos);
+  CHECK(store.error().message.find("state_dir") != std::string::npos);
 }
 
 TEST_CASE("a removed file is created again, and the log says so") {

@@ -111,7 +111,7 @@ def daemon(start):
 
 @pytest.fixture
 def front(directory):
-    """Starts nginx in front of daemons. Example: front(daemon, sample="tcp.conf")."""
+    """Starts nginx in front of daemons. Example: front(daemon, sample="tcp")."""
     started = []
 
     def starter(*daemons_behind, **options):

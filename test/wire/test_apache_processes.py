@@ -40,7 +40,7 @@ def test_fcgid_max_processes_150_parallel_calls_are_answered(fcgid):
 def test_a_job_beyond_the_shutdown_timeout_is_recorded_as_interrupted(fcgid):
     apache = fcgid(
         {"rest_fcgi": {"shutdown_timeout": 1}},
-        server="ServerName localhost\nFcgidIdleTimeout 1\nFcgidMinProcessesPerClass 0\n",
+        lines={"FcgidIdleTimeout 300": "FcgidIdleTimeout 1", "FcgidMinProcessesPerClass 1": "FcgidMinProcessesPerClass 0"},
         more="FcgidIdleScanInterval 1\nFcgidErrorScanInterval 3\n",
     )
     jid = start_job(apache, 600)

@@ -9,7 +9,7 @@ LOGIN = '{"username": "saltdev", "password": "x", "eauth": "file"}'
 
 def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}
-    nginx = front(start(changes), sample="prefix.conf")
+    nginx = front(start(changes), sample="prefix")
     enter(browser, f"http://127.0.0.1:{nginx.port}/api/")
     run_function(browser, "test.ping")
     browser.await_text("Done: 3 of 3 returned", "#progress-text")

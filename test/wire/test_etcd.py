@@ -3,6 +3,7 @@
 
 import collections
 import json
+import signal
 import subprocess
 import time
 
@@ -81,6 +82,54 @@ def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
     assert not etcd.all("/salt/tokens/")
 
 
+def test_an_etcd_that_refuses_requests_is_unavailable(start, start_etcd):
+    etcd = start_etcd()
+    served = serving()
+    start({"eauth_tokens": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", **served})
+    api = api_of(served)
+    token = session(login(api))
+    etcd.turn_on_passwords()
+    assert api.request("GET", "/minions/ms-0", headers=token).status == 503
+    assert api.request("POST", "/login", json.dumps(CRED), JSON).status == 503
+    assert api.request("GET", "/minions/ms-0", headers={"X-Auth-Token": "a" * 64}).status == 503
+
+
+def test_ready_fails_while_etcd_is_full(start, start_etcd):
+    etcd = start_etcd()
+    served = daemons.merge(serving(), {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"], "health": True}})
+    daemon = start({"eauth_tokens": "etcd", **on(etcd), **served})
+    api = api_of(served)
+
+    def status():
+        return api.request("GET", "/ready").status
+
+    wait_until(lambda: status() == 200, "etcd can be written")
+    etcd.set_full(True)
+    wait_until(lambda: status() == 503, "etcd is full")
+    assert api.request("POST", "/login", json.dumps(CRED), JSON).status == 503
+    call(daemon.address, PING)
+    daemon.await_log("cannot write to etcd")
+    etcd.set_full(False)
+    wait_until(lambda: status() == 200, "etcd can be written again")
+    daemon.await_log("writing to etcd works again")
+    assert daemon.log().count("cannot write to etcd") == 1
+
+
+def test_an_interrupted_job_is_recorded_when_etcd_is_back(start, start_etcd, directory):
+    etcd = start_etcd()
+    options = on(etcd, cachedir=str(directory / "shared"))
+    daemon = start(options)
+    jid = call(daemon.address, {"client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600]})[0]["jid"]
+    wait_until(lambda: jid in listed(daemon.address), "the job is in etcd")
+    daemon.kill(signal.SIGKILL)
+    daemon.wait()
+    etcd.kill()
+    daemon = start(options)
+    etcd.restart()
+    wait_until(lambda: runner(daemon.address, "jobs.lookup_jid", jid=jid), "the job has a return")
+    assert "interrupted" in runner(daemon.address, "jobs.lookup_jid", jid=jid)["ms-0"]
+
+
 def returner_of_salt(directory, options, *calls):
     """Calls functions of Salt's own etcd returner. Returns their returns."""
     directory.mkdir()
@@ -149,3 +198,29 @@ def test_a_stream_shows_jobs_hooks_and_runners_of_all_hosts_once(start, etcd):
 
         until(stream, is_last)
         assert {seen[tag] for tag in wanted} == {1}, seen
+
+
+def test_events_of_other_hosts_come_again_after_etcd_was_restored_from_a_backup(start, start_etcd):
+    etcd = start_etcd()
+
+    def host():
+        served = serving()
+        return start({**on(etcd), **served}), api_of(served), login(api_of(served))
+
+    (here, api, token), (_, other, others) = host(), host()
+
+    streams = []  # a host watches etcd while it has an open stream
+
+    def hears(tag):
+        streams.append(Sse(api, token))
+        time.sleep(1.2)  # a host notices a listener within a second
+        hook(other, others, f"/hook/{tag}", n=1)
+        until(streams[-1], lambda event: event["tag"].endswith(tag))
+
+    hears("before")
+    for number in range(100):
+        etcd.put("/salt/return/other", str(number))
+    etcd.restore()
+    here.await_log("restored from a backup")
+    hears("after")
+    assert here.log().count("restored from a backup") == 1

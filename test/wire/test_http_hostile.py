@@ -29,7 +29,7 @@ def test_ambiguous_requests_are_refused_and_smuggle_nothing_through_nginx(start,
     """nginx shares its connections to the HTTP port between clients. Each client must get its own reply."""
     changes = serving()
     daemon, port = start(changes), changes["rest_cherrypy"]["port"]
-    nginx = front(daemon, sample="proxy_tls.conf", http_port=port)
+    nginx = front(daemon, sample="http_tls", http_port=port)
     context = ssl.create_default_context(cafile=str(nginx.ca))
     for name, (data, status) in AMBIGUOUS.items():
         with connect(("127.0.0.1", port)) as connection, connection.makefile("rb") as replies:

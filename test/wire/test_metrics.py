@@ -62,6 +62,39 @@ def test_requests_jobs_and_returns_are_counted(start):
     assert found['salt_health_last_heartbeat{minion="ms-0"}'] > 1e9
 
 
+def test_ready_says_stopping_until_the_process_ends(start):
+    """Over the port of the metrics, the port of the API and FastCGI. Other new requests get 503."""
+    serves = serving()
+    changes, metrics = watched(serves)
+    daemon = start(merge(changes, {"rest_fcgi": {"health": True}}))
+    api = api_of(serves)
+
+    def over_fastcgi(path):
+        reply = fastcgi.talk(daemon.address, fastcgi.request(REQUEST_METHOD="GET", PATH_INFO=path, REQUEST_URI=path))
+        return reply.status, json.loads(reply.body)
+
+    def over_http(port, path):
+        reply = port.request("GET", path)
+        return reply.status, json.loads(reply.text)
+
+    with connect(daemon.address) as connection:
+        body = json.dumps(local("test.sleep", tgt="ms-0", arg=[5])).encode()
+        connection.sendall(fastcgi.request(body, PATH_INFO="/run", REQUEST_URI="/run"))
+        wait_until(lambda: samples(metrics)["rest_fcgi_jobs_running"] == 1, "the job runs")
+        os.kill(daemon.pid, signal.SIGTERM)
+        daemon.await_log("ending")
+        for _ in range(3):
+            for path, status in (("/ready", 503), ("/health", 200)):
+                said = [over_http(metrics, path), over_http(api, path), over_fastcgi(path)]
+                assert [one[0] for one in said] == [status] * 3, said
+                assert path == "/health" or all(one[1] == {"ready": False, "stopping": True} for one in said), said
+            assert api.request("GET", "/").status == 503
+            time.sleep(0.5)
+        assert fastcgi.receive(connection).status == 200
+    _, status = os.waitpid(daemon.pid, 0)
+    assert status == 0
+
+
 def test_metrics_and_health_answer_while_all_threads_are_busy(start):
     changes, metrics = watched()
     few = {"max_threads": 1, "min_threads": 1, "max_waiting": 1, "shutdown_timeout": 0}
@@ -76,6 +109,41 @@ def test_metrics_and_health_answer_while_all_threads_are_busy(start):
         assert samples(metrics)["rest_fcgi_requests_in_flight"] == 1
         assert metrics.request("GET", "/health").status == 200 and ready(metrics)[0] == 200
         assert time.monotonic() - begun < 1
+
+
+def test_overload_is_counted_and_logged_once_and_health_does_not_wait(start):
+    serves = serving()
+    changes, metrics = watched(serves)
+    few = {"max_threads": 2, "min_threads": 1, "max_waiting": 1, "health": True, "shutdown_timeout": 1}
+    daemon, api = start(merge(changes, {"rest_fcgi": few})), api_of(serves)
+    slow = json.dumps([local("test.sleep", tgt="ms-0", arg=[3])])
+    posted = f"POST /run HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(slow)}\r\n\r\n{slow}"
+
+    def over_fastcgi(method, path, body=b""):
+        return fastcgi.talk(daemon.address, fastcgi.request(body, REQUEST_METHOD=method, PATH_INFO=path, REQUEST_URI=path))
+
+    with contextlib.ExitStack() as stack:
+        busy = []
+        for _ in range(3):
+            busy.append(stack.enter_context(connect(("127.0.0.1", serves["rest_cherrypy"]["port"]))))
+            busy[-1].sendall(posted.encode())
+        wait_until(lambda: samples(metrics)["rest_fcgi_requests_waiting"] == 1, "a request waits")
+        begun = time.monotonic()
+        assert [api.request("POST", "/run", slow, JSON).status for _ in range(5)] == [503] * 5
+        assert [over_fastcgi("POST", "/run", slow.encode()).status, over_fastcgi("GET", "/minions").status] == [503] * 2
+        for health in (api.request("GET", "/health").status, over_fastcgi("GET", "/health").status):
+            assert health == 200
+        assert api.request("FROB", "/health").status == over_fastcgi("FROB", "/health").status == 405
+        assert time.monotonic() - begun < 2
+        found = samples(metrics)
+        assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="503",client="none"}'] == 7
+        for one in busy:
+            assert one.recv(1000).startswith(b"HTTP/1.1 200 ")
+    found = samples(metrics)
+    within = found['rest_fcgi_request_duration_seconds_bucket{client="local",le="3.0"}']
+    assert found['rest_fcgi_request_duration_seconds_count{client="local"}'] - within >= 1, "no request has waited"
+    daemon.await_log("overload: ")
+    assert daemon.log().count("overload: ") == 1 and "is refused with 503" not in daemon.log()
 
 
 def test_the_port_of_the_api_has_health_and_metrics_for_users_with_the_rule_metrics(start):

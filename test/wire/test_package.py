@@ -2,8 +2,11 @@
 
 import concurrent.futures
 import contextlib
+import fcntl
 import hashlib
 import json
+import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -11,10 +14,11 @@ import time
 
 import pytest
 
-from support import foreign_clients, salts
+from support import fastcgi, foreign_clients, salts
 from support.booted import Booted, BootFailed
 from support.daemon import BINARY, CLIENTS, ROOT, SANITIZED
 from support.make import install, make
+from support.pki import EC
 from support.process import TIMEOUT, short_directory, wait_until
 
 pytestmark = pytest.mark.skipif(bool(SANITIZED), reason="packages have no sanitizers")
@@ -27,8 +31,15 @@ APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-o", "APT::San
 
 @pytest.fixture(scope="module")
 def package():
-    result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
-    assert result.returncode == 0, result.stdout + result.stderr
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    with open(BINARY.parent / "deb.run", "a+") as made:  # parallel workers make the package once in a run
+        fcntl.flock(made, fcntl.LOCK_EX)
+        made.seek(0)
+        if not run or made.read() != run:
+            made.truncate(0)
+            result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
+            assert result.returncode == 0, result.stdout + result.stderr
+            made.write(run)
     (deb,) = (BINARY.parent / "deb").glob("rest-fcgi_*.deb")
     return deb
 
@@ -38,7 +49,13 @@ def output(*argv):
 
 
 def test_the_package_has_the_version_of_the_program(package):
-    assert output(BINARY, "--version").split() == ["rest_fcgi", output("dpkg-deb", "-f", package, "Version").strip()]
+    (release,) = re.findall(r'^VERSION_ID="?(\d+)', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE)
+    version = output(BINARY, "--version").split()[1]
+    assert output("dpkg-deb", "-f", package, "Version").strip() == f"{version}~deb{release}"
+
+
+def test_the_package_needs_a_libfcgi_without_cve_2025_23016(package):
+    assert re.search(r"libfcgi\w+ \(>= 2\.4\.2-2\+deb12u1\)", output("dpkg-deb", "-f", package, "Depends"))
 
 
 def test_lintian_finds_nothing(package):
@@ -51,17 +68,17 @@ def test_the_package_has_the_files_of_make_install(package, directory):
     subprocess.run(["dpkg-deb", "-x", package, directory / "packed"], check=True)
 
     def files(tree):
-        found = {str(path.relative_to(tree)).removesuffix(".gz") for path in tree.rglob("*") if path.is_file()}
-        return {path.replace("usr/lib/systemd", "lib/systemd") for path in found}
+        found = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+        return {path.replace("usr/lib/systemd", "lib/systemd").replace(".8.gz", ".8") for path in found}
 
-    assert files(directory / "packed") - files(directory / "made") == {"usr/share/doc/rest-fcgi/changelog"}
+    assert files(directory / "packed") - files(directory / "made") == {"usr/share/doc/rest-fcgi/changelog.gz"}
     assert files(directory / "made") <= files(directory / "packed")
 
 
 def test_bash_completes_the_options(package, directory):
     subprocess.run(["dpkg-deb", "-x", package, directory], check=True)
     script = f". {directory}/usr/share/bash-completion/completions/rest_fcgi; _rest_fcgi rest_fcgi --ch rest_fcgi; echo ${{COMPREPLY[@]}}"
-    assert output("bash", "-c", script).split() == ["--check-config", "--check-salt"]
+    assert output("bash", "-c", script).split() == ["--check-config"]
 
 
 @contextlib.contextmanager
@@ -103,6 +120,10 @@ def said(host):
     return text
 
 
+def exit_status(host, unit):
+    return host.run("systemctl", "show", "-P", "ExecMainStatus", unit).strip()
+
+
 def state(host, unit):
     return host.run("systemctl", "is-active", unit, check=False).strip()
 
@@ -111,12 +132,13 @@ def status_of(host, url=URL):
     return host.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", url, check=False)
 
 
-ASK = f"while [ ! -e /srv/done ]; do curl -sS -o /dev/null -w '%{{http_code}}\\n' {URL} || echo failed; echo >> /srv/asked; done"
+ASK = f"while [ ! -e /srv/done ]; do curl -sS -m 2 -o /dev/null -w '%{{http_code}}\\n' {URL} || echo failed; echo >> /srv/asked; done"
 
 
 @contextlib.contextmanager
 def asking(host):
-    """Sends requests while the block runs. Fails at the end if a request failed."""
+    """Sends requests while the block runs. Fails at the end if a request failed or took longer than 2 seconds."""
+    host.outside("/srv/done").unlink(missing_ok=True)
     path = host.outside("/srv/asked")
     path.write_text("")
 
@@ -140,14 +162,80 @@ def host(package):
         yield host
 
 
+def test_init_changes_nothing_if_the_port_is_taken_or_the_start_fails_and_can_run_again(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    files = [host.outside(f"/etc/rest_fcgi/{name}") for name in ("master", "users")]
+    units = ["rest_fcgi.service", "rest_fcgi.socket"]
+
+    def is_unchanged():
+        return not any(file.exists() for file in files) and [is_enabled(host, unit) or state(host, unit) == "active" for unit in units] == [False, False]
+
+    host.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
+    wait_until(lambda: status_of(host) == "200", "the other process has the port")
+    text = init(host, check=False)
+    assert "port 8000" in text and "python3" in text and "other.service" in text and is_unchanged()
+    host.run("systemctl", "stop", "other")
+
+    drop_in = host.outside("/run/systemd/system/rest_fcgi.service.d/broken.conf")
+    drop_in.parent.mkdir(parents=True)
+    drop_in.write_text("[Service]\nExecStartPre=/bin/false\nRestart=no\n")
+    host.run("systemctl", "daemon-reload")
+    text = init(host, check=False)
+    assert "ExecStartPre=/bin/false" in text and "did not start" in text and is_unchanged()
+    drop_in.unlink()
+    host.run("systemctl", "daemon-reload")
+
+    for _ in range(2):
+        assert URL in init(host)
+        assert status_of(host) == "200" and is_enabled(host, "rest_fcgi.service")
+        assert "config:   /etc/rest_fcgi/master\n" in host.run("rest_fcgi", "--check-config")
+        host.run("rest_fcgi", "--undo")
+        assert is_unchanged() and status_of(host).startswith("000")
+
+
+def test_reload_succeeds_only_when_the_new_configuration_is_in_use(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    config = host.outside("/etc/rest_fcgi/master")
+    good = config.read_text()
+    ask = ["curl", "-sS", f"{URL}/run", "-d", "client=local", "-d", "tgt=*", "-d", "fun=test.ping", "-d", "eauth=file", "-d", "username=alice"]
+    ask += ["-d", "password=correct horse"]
+    named = good.replace("  embedded:\n", "  embedded:\n    minions: [{}]\n")
+    for minion in ("one", "two", "three"):
+        config.write_text(named.format(minion))
+        host.run("systemctl", "reload", "rest_fcgi")
+        assert json.loads(host.run(*ask)) == {"return": [{minion: True}]}
+    say_into_a_file(host, "rest_fcgi.service")
+    for wrong in ("  log_file: /var/log/nosuch/log\n", "  socket_owner: nosuch\n  listen: unix:/run/rest_fcgi/x\n", "  engine: salt\n"):
+        config.write_text(good.replace("rest_fcgi:\n", "rest_fcgi:\n" + wrong).replace("  listen: fd:0", "  #", "listen" in wrong))
+        assert status_after(host, "systemctl", "reload", "rest_fcgi") == "1"
+        assert "the old configuration stays in use" in said(host)
+        assert json.loads(host.run(*ask)) == {"return": [{"three": True}]}
+
+
 def test_without_a_configuration_nothing_runs_and_the_service_says_what_to_do(host):
     apt(host, "install", "/srv/rest-fcgi.deb")
     for unit in ("rest_fcgi.service", "rest_fcgi-salt.service", "rest_fcgi.socket"):
         assert (state(host, unit), host.run("systemctl", "is-enabled", unit, check=False).strip()) == ("inactive", "disabled")
     say_into_a_file(host, "rest_fcgi.service")
-    host.run("systemctl", "start", "rest_fcgi.service")
-    assert state(host, "rest_fcgi.service") == "inactive"
+    host.run("systemctl", "start", "rest_fcgi.service", check=False)
+    assert (state(host, "rest_fcgi.service"), exit_status(host, "rest_fcgi.service")) == ("failed", "78")
     assert "sudo rest_fcgi --init" in said(host)
+
+
+UNITS = ["rest_fcgi.socket", "rest_fcgi-run.socket", "rest_fcgi-pam.socket"]
+
+
+def main_process(host, service):
+    return host.run("systemctl", "show", "-P", "MainPID", f"{service}.service").strip()
+
+
+def call(host, fun, *arg, client="local"):
+    """Calls a function as the user of `init`. Returns what the minion returned."""
+    low = {"client": client, "tgt": "*", "fun": fun, "arg": arg, "eauth": "file", "username": "alice", "password": "correct horse"}
+    argv = ["curl", "-sS", "-H", "Content-Type: application/json", "-d", json.dumps([low]), f"{URL}/run"]
+    (answer,) = json.loads(host.run(*argv))["return"]
+    return answer.get(host.run("hostname").strip(), answer)
 
 
 def init(host, check=True):
@@ -168,33 +256,108 @@ def test_the_first_answer_comes_within_a_minute_and_upgrade_removal_and_purge_ke
     assert "found the file /etc/rest_fcgi/master, " in init(host, check=False)
 
     before = host.run("sha256sum", *files)
-    process = host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi.service")
+    process = main_process(host, "rest_fcgi")
     with asking(host) as some_more:
         some_more()
         apt(host, "install", "--reinstall", "/srv/rest-fcgi.deb")
         some_more()
-    assert host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi.service") not in (process, "0")
+    assert main_process(host, "rest_fcgi") not in (process, "0")
     assert host.run("sha256sum", *files) == before
 
+    assert call(host, "cmd.run", "id -un") == "rest_fcgi_run"
+    call(host, "cmd.run", "sleep 600", client="local_async")
+    units = set(host.run("systemctl", "list-units", "--plain", "--no-legend", "rest_fcgi*").split()) & {*UNITS, "rest_fcgi.service"}
+    assert len(units) > 2
     apt(host, "remove", "rest-fcgi")
     assert status_of(host).startswith("000") and host.run("sha256sum", *files) == before
     assert host.outside("/var/lib/rest_fcgi").exists() and not host.outside("/usr/bin/rest_fcgi").exists()
+    assert host.run("systemctl", "list-units", "--plain", "--no-legend", "rest_fcgi*") == ""
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    assert status_of(host) == "200" and {unit: state(host, unit) for unit in units} == dict.fromkeys(units, "active")
     apt(host, "purge", "rest-fcgi")
     left = host.run("find", "/etc", "/var", "/usr", "/run", "-xdev", "-iname", "*rest[_-]fcgi*", "-not", "-path", f"{ROOT}/*", "-not", "-path", "/run/systemd/*").split()
     assert [path for path in left if "/.cache/" not in path and not path.startswith("/var/lib/dpkg")] == []
 
 
+@pytest.mark.parametrize("wrong", ["  nosuch_key: 1", "\ttimeout: 1"])
+def test_an_upgrade_with_a_wrong_configuration_keeps_the_old_process(host, wrong):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    file = "/etc/rest_fcgi/master"
+    text = host.outside(file).read_text().replace("\nrest_fcgi:\n", f"\nrest_fcgi:\n{wrong}\n")
+    keeps_the_old_process(host, "rest_fcgi", file, text, file)
+    assert call(host, "cmd.run", "echo still") == "still" and call(host, "test.arg", "b")["args"] == ["b"]
+
+
+def keeps_the_old_process(host, service, path, wrong, fact):
+    """Upgrades the package while the file has the wrong text. The old process answers, and the output has the fact and the command."""
+    file = host.outside(path)
+    right, process = file.read_text(), main_process(host, service)
+    file.write_text(wrong)
+    with asking(host) as some_more:
+        some_more()
+        status, text = host.status(*APT, "install", "--reinstall", "/srv/rest-fcgi.deb")
+        some_more()
+        assert (status, main_process(host, service)) == (0, process), text
+        assert fact in text and f"systemctl restart {service}" in text
+        file.write_text(right)
+        host.run("systemctl", "restart", service)
+        some_more()
+    assert main_process(host, service) not in (process, "0")
+
+
+def serves(host, server):
+    """Checks that the web server starts with its configuration. Returns the status that the site answers."""
+    host.run(*{"nginx": ("nginx", "-t"), "apache2": ("apache2ctl", "configtest")}[server])
+    host.run("systemctl", "restart", server)
+    return status_of(host, "http://127.0.0.1:8001/")
+
+
+def turn_on(host, server):
+    commands = {
+        "nginx": "ln -s /etc/nginx/sites-available/rest_fcgi /etc/nginx/sites-enabled/",
+        "apache2": "a2enmod headers proxy_fcgi proxy_http && a2ensite rest_fcgi",
+    }
+    host.run("sh", "-c", commands[server])
+
+
+@pytest.mark.parametrize("server, without", [("nginx", "502"), ("apache2", "503")])
+def test_web_servers_start_with_the_site_after_removal_and_purge(host, server, without):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    turn_on(host, server)
+    assert serves(host, server) == "200"
+    apt(host, "remove", "rest-fcgi")
+    assert serves(host, server) == without
+    apt(host, "purge", "rest-fcgi")
+    assert serves(host, server).startswith("000")
+    assert host.run("find", "/etc", "/var/lib/apache2", "-xdev", "-iname", "*rest[_-]fcgi*") == ""
+
+
+def test_apache_serves_https_as_its_page_says(host):
+    apt(host, "install", "/srv/rest-fcgi.deb")
+    init(host)
+    turn_on(host, "apache2")
+    host.run("a2enmod", "ssl")
+    host.run("openssl", "req", "-x509", *EC, "-subj", "/CN=localhost", "-keyout", "/etc/ssl/private/salt-api.key", "-out", "/etc/ssl/certs/salt-api.pem")
+    site = host.outside("/etc/apache2/sites-available/rest_fcgi.conf")
+    text = re.sub(r"^(Define REST_FCGI_LISTEN 127.*|Listen .*|    ServerName localhost)\n", "", site.read_text(), flags=re.MULTILINE)
+    site.write_text(re.sub(r"# (Define REST_FCGI_LISTEN|ServerName|SSL)", r"\1", text))
+    serves(host, "apache2")
+    assert host.run("curl", "-sSk", "-o", "/dev/null", "-w", "%{http_code}", "https://127.0.0.1/") == "200"
+
+
 def configuration():
-    digest = hashlib.sha256(b"x").hexdigest()
+    users = {"saltdev": b"x", "alice": b"correct horse"}
     return {
         "user": "salt",
         "interface": "127.0.0.1",
         "auto_accept": True,
         "worker_threads": 3,
-        "external_auth": {"file": {"^filename": "/etc/salt/users", "^hashtype": "sha256", "saltdev": [".*", "@runner"]}},
+        "external_auth": {"file": {"^filename": "/etc/salt/users", "^hashtype": "sha256", **dict.fromkeys(users, [".*", "@runner"])}},
         "netapi_enable_clients": CLIENTS,
         "rest_cherrypy": {"port": 8000, "host": "127.0.0.1", "disable_ssl": True},
-    }, f"saltdev:{digest}\n"
+    }, "".join(f"{user}:{hashlib.sha256(password).hexdigest()}\n" for user, password in users.items())
 
 
 SALT_UNIT = """[Service]
@@ -255,13 +418,21 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
     assert [pepper(host, *call) for call in calls] == before, said(host)
     assert (state(host, "salt-api"), state(host, "rest_fcgi-salt")) == ("inactive", "active")
 
-    process = host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt")
+    process = main_process(host, "rest_fcgi-salt")
     with asking(host) as some_more:
         some_more()
         apt(host, "install", "--reinstall", "/srv/rest-fcgi.deb")
         some_more()
-    assert host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt") not in (process, "0")
+    assert main_process(host, "rest_fcgi-salt") not in (process, "0")
     assert pepper(host, *calls[0]) == before[0]
+    file = "/etc/salt/master.d/rest_fcgi.conf"
+    keeps_the_old_process(host, "rest_fcgi-salt", file, LINE + "nosuch: [\n", file)
+    keeps_the_old_process(host, "rest_fcgi-salt", file, "rest_fcgi: {netapi: [rest_cherrypy]}\n", LINE.strip())
+    assert pepper(host, *calls[0]) == before[0]
+    for server in ("nginx", "apache2"):
+        turn_on(host, server)
+        assert serves(host, server) == "200"
+        host.run("systemctl", "stop", server)
 
     changed = LINE + "rest_cherrypy: {port: 8001, host: 127.0.0.1, disable_ssl: true}\n"
     host.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(changed)
@@ -270,17 +441,181 @@ def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api
     assert status_of(host).startswith("000")
 
 
-def test_without_the_line_the_service_names_it(salt_api):
+def low(fun, *arg, **more):
+    return {"client": "local", "tgt": "ms-0", "fun": fun, "arg": list(arg), "eauth": "file", "username": "saltdev", "password": "x", **more}
+
+
+def over_fastcgi(host, chunk):
+    """Sends a chunk to the socket that nginx and Apache use, and returns status and body."""
+    path = str(host.outside("/run/rest_fcgi/rest_fcgi.sock"))
+    reply = fastcgi.talk(path, fastcgi.request(json.dumps(chunk).encode(), PATH_INFO="/run", REQUEST_URI="/run"), 4 * TIMEOUT)
+    return reply.status, reply.body
+
+
+@contextlib.contextmanager
+def a_long_request(host, seconds):
+    """A request over FastCGI runs while the block runs, and other clients ask. At the end no client has waited 2 seconds."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(over_fastcgi, host, low("test.sleep", seconds, timeout=4 * TIMEOUT))
+        with asking(host) as some_more:
+            some_more()
+            yield running
+            some_more()
+        assert running.result()[0] == 200 and '"ms-0": true' in running.result()[1], running.result()
+
+
+@pytest.fixture
+def replaced(salt_api):
+    """The host with rest_fcgi-salt in the place of salt-api."""
+    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
+    salt_api.run("systemctl", "stop", "salt-api")
     salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert state(salt_api, "rest_fcgi-salt") == "inactive"
-    assert LINE.strip() in said(salt_api)
+    wait_until(lambda: "200" in str(over_fastcgi(salt_api, low("test.ping"))[0]), "the minion answers", 4 * TIMEOUT)
+    return salt_api
+
+
+@pytest.mark.parametrize("how", ["restart", "upgrade"])
+def test_a_restart_makes_no_client_wait_and_answers_a_long_request(replaced, how):
+    process = main_process(replaced, "rest_fcgi-salt")
+    with a_long_request(replaced, 15) as running:
+        if how == "restart":
+            replaced.run("systemctl", "restart", "rest_fcgi-salt")
+        else:
+            apt(replaced, "install", "--reinstall", "/srv/rest-fcgi.deb")
+        assert not running.done() and main_process(replaced, "rest_fcgi-salt") not in (process, "0")
+        assert over_fastcgi(replaced, low("test.ping"))[0] == 200
+
+
+def test_the_status_says_whether_the_master_answers(replaced):
+    def shown():
+        return replaced.run("systemctl", "status", "rest_fcgi-salt", check=False)
+
+    wait_until(lambda: "Status: \"ready\"" in shown(), "the status says ready")
+    replaced.run("systemctl", "stop", "salt-master")
+    wait_until(lambda: "not ready: master: Salt Master is not available" in shown(), "the status names the master")
+    replaced.run("systemctl", "start", "salt-master")
+    wait_until(lambda: "Status: \"ready\"" in shown(), "the status says ready", 4 * TIMEOUT)
+
+
+def test_a_request_beyond_the_shutdown_timeout_gets_503_with_the_jid(replaced):
+    replaced.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE.replace("{engine", "{shutdown_timeout: 5, engine"))
+    replaced.run("systemctl", "restart", "rest_fcgi-salt")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        calls = [low("test.sleep", 60, timeout=4 * TIMEOUT), {**low("test.sleep", 60), "client": "runner"}]
+        running = [pool.submit(over_fastcgi, replaced, call) for call in calls]
+        time.sleep(3)
+        begun = time.monotonic()
+        replaced.run("systemctl", "stop", "rest_fcgi-salt")
+        assert time.monotonic() - begun < 10
+        for one in running:
+            status, body = one.result()
+            assert status == 503 and re.search(r"\b20\d{18}\b", body), (status, body)
+
+
+def status_after(host, *argv):
+    return host.run("sh", "-c", '"$@"; echo "exit status $?"', "-", *argv).rsplit(None, 1)[1]
+
+
+def is_enabled(host, unit):
+    return host.run("systemctl", "is-enabled", unit, check=False).strip() == "enabled"
+
+
+TAB = "rest_fcgi:\n\tengine: salt\n"
+MISTAKES = {
+    "no line": (None, LINE.strip()),
+    "a typo": (LINE.replace("_fcgi", "-fcgi"), "did you mean rest_fcgi?"),
+    "a tab": (TAB, "rest_fcgi.conf:2"),
+    "another engine": (LINE.replace("salt", "Salt"), '"Salt"'),
+    "another user": (LINE + "user: root\n", "User=root"),
+    "an unreadable file": (LINE, "master.d/rest_fcgi.conf: cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_wrong_line_fails_the_start_names_the_reason_and_stops_nothing(salt_api, what):
+    text, reason = MISTAKES[what]
+    line = salt_api.outside("/etc/salt/master.d/rest_fcgi.conf")
+    if text:
+        line.write_text(text)
+        line.chmod(0o600 if "unreadable" in what else 0o644)
+    assert status_after(salt_api, "systemctl", "restart", "rest_fcgi-salt") == "1"
+    assert state(salt_api, "rest_fcgi-salt") == "failed" and reason in said(salt_api)
+    assert state(salt_api, "salt-api") == "active" and status_of(salt_api) == "200"
+
+
+def test_init_takes_the_place_of_salt_api_and_undo_goes_back(salt_api):
+    host = salt_api
+    line = host.outside("/etc/salt/master.d/rest_fcgi.conf")
+    host.run("systemctl", "enable", "salt-api")
+    refused = host.run("rest_fcgi", "--init", check=False)
+    assert "--engine salt" in refused and not line.exists()
+    text = host.run("rest_fcgi", "--init", "--engine", "salt")
+    assert "rest_cherrypy" in text and "--undo" in text
+    assert LINE in line.read_text() and status_of(host) == "200"
+    assert (state(host, "rest_fcgi-salt"), is_enabled(host, "rest_fcgi-salt")) == ("active", True)
+    assert (state(host, "salt-api"), is_enabled(host, "salt-api")) == ("inactive", False)
+    assert str(line).rpartition("root")[2] in host.run("rest_fcgi", "--init", "--engine", "salt", check=False)
+    assert "config:   /etc/salt/master\n" in host.run("rest_fcgi", "--check-config")
+
+    assert "salt-api" in host.run("rest_fcgi", "--undo")
+    assert not line.exists()
+    assert (state(host, "rest_fcgi-salt"), is_enabled(host, "rest_fcgi-salt")) == ("inactive", False)
+    assert (state(host, "salt-api"), is_enabled(host, "salt-api")) == ("active", True)
+    wait_until(lambda: status_of(host) == "200", "salt-api answers again")
+    assert status_after(host, "rest_fcgi", "--undo") == "78"
+
+
+@pytest.mark.parametrize("broken", ["the check", "the start", "the user"])
+def test_an_init_that_fails_leaves_salt_api_as_it_was_and_can_run_again(salt_api, broken):
+    host = salt_api
+    line, other, drop_in = map(
+        host.outside, ("/etc/salt/master.d/rest_fcgi.conf", "/etc/salt/master.d/other.conf", "/run/systemd/system/rest_fcgi-salt.service.d/broken.conf")
+    )
+    if broken == "the check":
+        other.write_text("rest_cherrypy: {port: 8000, disable_ssl: true, log_access_file: /nosuch/log}\n")
+    if broken == "the start":
+        drop_in.write_text("[Service]\nExecStartPre=/bin/sh -c 'echo broken here >&2; exit 1'\nRestart=no\n")
+    if broken == "the user":
+        drop_in.write_text("[Service]\nUser=nobody\n")
+    host.run("systemctl", "daemon-reload")
+    process = host.run("systemctl", "show", "-P", "MainPID", "salt-api")
+    try:
+        text = host.run("sh", "-c", "rest_fcgi --init --engine salt; echo exit status $?", check=False)
+        assert "exit status 0" not in text
+        assert {"the check": "/nosuch/log", "the start": "rest_fcgi-salt.service", "the user": "User=salt"}[broken] in text
+        assert not line.exists()
+        assert state(host, "salt-api") == "active" and state(host, "rest_fcgi-salt") != "active"
+        if broken != "the start":
+            assert host.run("systemctl", "show", "-P", "MainPID", "salt-api") == process
+        wait_until(lambda: status_of(host) == "200", "salt-api answers")
+    finally:
+        other.unlink(missing_ok=True)
+        drop_in.unlink(missing_ok=True)
+        host.run("systemctl", "daemon-reload")
+    host.run("rest_fcgi", "--init", "--engine", "salt")
+    assert state(host, "rest_fcgi-salt") == "active"
+    host.run("rest_fcgi", "--undo")
+
+
+def test_init_and_the_start_name_another_process_on_the_port(salt_api):
+    host = salt_api
+    host.run("systemctl", "stop", "salt-api")
+    host.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
+    try:
+        wait_until(lambda: status_of(host) == "200", "the other process has the port")
+        text = host.run("rest_fcgi", "--init", "--engine", "salt", check=False)
+        assert "other.service" in text and "systemctl disable --now other" in text
+        assert not host.outside("/etc/salt/master.d/rest_fcgi.conf").exists()
+    finally:
+        host.run("systemctl", "stop", "other")
 
 
 def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     line, drop_in = map(salt_api.outside, ("/etc/salt/master.d/rest_fcgi.conf", "/run/systemd/system/rest_fcgi-salt.service.d/user.conf"))
     line.write_text(LINE + "user: root\n")
-    salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert state(salt_api, "rest_fcgi-salt") == "inactive"
+    salt_api.run("systemctl", "stop", "salt-api")
+    salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
+    assert state(salt_api, "rest_fcgi-salt") == "failed"
     lines = said(salt_api).strip().splitlines()[-2:]
     assert lines == ["[Service]", "User=root"]
     drop_in.write_text("\n".join(lines))

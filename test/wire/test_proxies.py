@@ -54,7 +54,7 @@ def each_client_counts_by_itself(daemon, api):
 def test_the_login_guard_tells_clients_behind_the_nginx_sample_apart(start, front):
     changes = guarded()
     daemon = start(changes)
-    nginx = front(daemon, sample="proxy_tls.conf", http_port=port_of(changes), http=NGINX_CLIENTS)
+    nginx = front(daemon, sample="http_tls", http_port=port_of(changes), http=NGINX_CLIENTS)
     each_client_counts_by_itself(daemon, nginx)
 
 
@@ -84,3 +84,32 @@ def test_an_untrusted_proxy_is_one_warning(start):
         assert login(api_of(changes), **{header: ALLOWED.format(1)}) == 200
     assert ALLOWED.format(1) not in daemon.log()
     assert [line.split()[1] for line in daemon.log().splitlines() if "trusted_proxies" in line] == ["warning"]
+
+
+APACHE_PLAIN = "Listen 127.0.0.1:{port}\n<VirtualHost 127.0.0.1:{port}>\nProxyPass / http://127.0.0.1:{to}/\n</VirtualHost>\n"
+
+
+def test_a_page_behind_the_plain_proxy_pass_of_apache_may_use_its_cookie(directory, start, keep):
+    changes, port = guarded(), free_port()
+    if apaches.AS_USER:
+        changes["rest_fcgi"]["socket_group"] = apaches.USER
+    to = port_of(changes)
+    more = APACHE_PLAIN.format(port=port, to=to)
+    keep(apaches.Proxying(directory / "apache", start(changes), to, to, more=more))
+    api = Api("127.0.0.1", port)
+    cookie = api.request("POST", "/login", json.dumps(CRED), JSON).headers["set-cookie"].split(";")[0]
+
+    def from_page(api, origin, **headers):
+        reply = api.request("GET", "/minions", headers={"Cookie": cookie, "Origin": origin, **headers})
+        return reply.status, reply.text
+
+    assert from_page(api, f"http://127.0.0.1:{port}")[0] == 200
+    status, text = from_page(api, "http://evil.example")
+    assert status == 403 and "ProxyPreserveHost On" in text and "proxy_set_header Host" in text
+    untrusted = serving()
+    untrusted["rest_fcgi"]["trusted_proxies"] = []
+    start(untrusted)
+    direct = api_of(untrusted)
+    cookie = direct.request("POST", "/login", json.dumps(CRED), JSON).headers["set-cookie"].split(";")[0]
+    forwarded = {"X-Forwarded-Host": "www.example.org", "X-Forwarded-For": "192.0.2.1"}
+    assert from_page(direct, "http://www.example.org", **forwarded)[0] == 403

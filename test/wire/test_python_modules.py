@@ -118,24 +118,50 @@ WRONG = {
     "raises": ("x = 1\nraise ValueError('not today')\n", "line 2", "not today"),
     "loops": ("import time\nwhile True:\n    pass\n", "line", "took longer than 2 seconds to load"),
     "leaves": ("import sys\nsys.exit(3)\n", "line 2", "3"),
+    "recurses": ("def f(): f()\nf()\n", "line 1", "recursion"),
+    "catches": ("import time\nwhile True:\n    try:\n        time.sleep(9)\n    except BaseException:\n        pass\n", "", "took longer than 2 seconds to load"),
+    "exits": ("import os\nos._exit(0)\n", "", "exit status 0"),
+    "crashes": ("import ctypes\nctypes.string_at(0)\n", "", "signal 11"),
+    "kills": ("import os\nos.kill(os.getpid(), 9)\n", "", "signal 9"),
+    "sums": ("SUM = sum(range(10**12))\n", "", "took longer than 2 seconds to load"),
 }
 
 
 def test_a_broken_module_is_logged_with_its_line_and_its_functions_return_the_reason(start, front, modules):
     for name, (text, _, _) in WRONG.items():
         write(modules, f"{name}.py", text)
-    write(modules, "good.py", "def fun():\n    return 1\n")
+    for name in ("a_good", "good", "z_good"):
+        write(modules, f"{name}.py", "def fun():\n    return 1\n")
+    write(modules, "forks.py", "import os\nos.fork()\ndef fun():\n    return 1\n")
+    late = "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.5), os._exit(9))).start()\n"
+    write(modules, "late.py", late + "def fun():\n    return 1\n")
     write(modules, "open.py", "def fun():\n    return 1\n", mode=0o666)
     daemon = start(with_modules(modules))
     api = front(daemon)
-    assert call(api, "good.fun") == 1
+    for name in ("a_good", "good", "z_good", "forks", "late"):
+        assert call(api, f"{name}.fun") == 1
     log = daemon.log().splitlines()
     for name, (_, line, why) in WRONG.items():
-        (warning,) = [entry for entry in log if f"{modules}/{name}.py, " in entry]
+        (warning,) = [entry for entry in log if f"{modules}/{name}.py" in entry]
         assert line in warning and why in warning
         answer = call(api, f"{name}.shell", "true")
         assert answer.startswith(f"'{name}' __virtual__ returned False: ") and why in answer
     assert f"{modules}/open.py can be changed by users other than root" in call(api, "open.fun")
+
+
+def test_a_module_imports_files_beside_it_while_it_loads(start, front, modules):
+    (modules / "helpers").mkdir(mode=0o755)
+    write(modules / "helpers", "__init__.py", "")
+    write(modules / "helpers", "names.py", "NAME = 'shop'\n")
+    write(modules, "common.py", "VALUE = 7\ndef fun():\n    return 8\n")
+    write(modules, "net.py", "import common\nfrom helpers.names import NAME\ndef fun():\n    return [common.VALUE, NAME]\n")
+    write(modules, "uses_open.py", "import open_one\ndef fun():\n    return 1\n")
+    write(modules, "open_one.py", "VALUE = 1\n", mode=0o666)
+    write(modules, "later.py", "import sys\ndef fun():\n    return [folder for folder in sys.path if 'modules' in folder]\n")
+    api = front(start(with_modules(modules)))
+    assert call(api, "net.fun") == [7, "shop"] and call(api, "common.fun") == 8
+    assert f"{modules}/open_one.py can be changed by users other than root" in call(api, "uses_open.fun")
+    assert call(api, "later.fun") == []
 
 
 ODD = """

@@ -19,7 +19,7 @@ from support.make import install
 from support.process import short_directory
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
-UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket", "rest_fcgi-salt.service"]
+UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-salt.socket", "rest_fcgi-salt.service"]
 TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
 
@@ -58,7 +58,7 @@ def prefix():
 
 
 def test_install_uses_the_paths_of_debian(installed):
-    doc, share, etc = "usr/share/doc/rest-fcgi/", "usr/share/rest-fcgi/", "etc/rest_fcgi/"
+    doc = "usr/share/doc/rest-fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
     expected |= {"usr/lib/rest_fcgi/minion_options.json"}
@@ -67,8 +67,8 @@ def test_install_uses_the_paths_of_debian(installed):
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
     expected |= {"etc/logrotate.d/rest_fcgi", "usr/share/bash-completion/completions/rest_fcgi"}
     expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example", doc + "copyright"}
-    expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
-    expected |= {share + "nginx/tls.conf", etc + "nginx/listen.conf", share + "apache/fcgid.conf", etc + "apache/program.conf"}
+    expected |= {doc + "salt-master.conf", doc + "manage-host.conf"}
+    expected |= {doc + "nginx/README.md", "etc/nginx/sites-available/rest_fcgi", "etc/apache2/sites-available/rest_fcgi.conf"}
     files = content(installed)
     assert expected <= set(files)
     assert not [name for name, text in files.items() if re.search(rb"@(prefix|sysconfdir)@", text)]
@@ -97,19 +97,19 @@ def test_installed_paths_follow_the_prefix(prefix):
     for name in UNITS[0], UNITS[3], UNITS[5]:
         (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
         assert start.startswith(bytes(prefix))
-    assert {"etc/rest_fcgi/nginx/listen.conf", "etc/logrotate.d/rest_fcgi"} <= set(files)
-    assert bytes(prefix / "etc/rest_fcgi/nginx/unix_address.conf") in files["share/rest-fcgi/nginx/unix.conf"]
+    assert {"etc/nginx/sites-available/rest_fcgi", "etc/logrotate.d/rest_fcgi"} <= set(files)
+    assert bytes(prefix / "bin/rest_fcgi") in files["etc/apache2/sites-available/rest_fcgi-fcgid.conf"]
     assert bytes(prefix / "etc/rest_fcgi") in files["lib/tmpfiles.d/rest_fcgi.conf"]
 
 
 def test_install_and_uninstall_keep_the_configuration(root):
-    site = root / "etc/rest_fcgi/nginx/listen.conf"
+    site = root / "etc/nginx/sites-available/rest_fcgi"
     site.write_text("listen 127.0.0.1:7;\n")
     install(DESTDIR=root, PREFIX="/usr")
     assert site.read_text() == "listen 127.0.0.1:7;\n"
     install("uninstall", DESTDIR=root, PREFIX="/usr")
-    assert {path.rpartition("/")[0] for path in content(root)} == {"etc/rest_fcgi/nginx", "etc/rest_fcgi/apache"}
-    assert not (root / "usr/share/doc/rest-fcgi").exists() and not (root / "usr/share/rest-fcgi").exists()
+    assert {path.rpartition("/")[0] for path in content(root)} == {"etc/nginx/sites-available", "etc/apache2/sites-available"}
+    assert not (root / "usr/share/doc/rest-fcgi").exists()
 
 
 def verify(prefix, *units):
@@ -121,7 +121,7 @@ def test_systemd_accepts_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
 
 
-@pytest.mark.parametrize("unit, name", [(UNITS[0], "salt-master"), (UNITS[0], "http-port"), (UNITS[5], "manage-host")])
+@pytest.mark.parametrize("unit, name", [(UNITS[0], "salt-master"), (UNITS[5], "manage-host")])
 def test_systemd_accepts_the_drop_ins(prefix, unit, name):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 # The exposure level of each service, as `systemd-analyze security` of systemd 252 prints it. A service without protection has a
 # level of about 10.
-EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
+EXPOSURE = {"rest_fcgi.service": "1.7", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.8"}
 
 
 def test_the_exposure_of_the_services_is_unchanged(installed):
@@ -164,11 +164,10 @@ def test_each_service_has_limits(installed, unit):
 
 
 def test_the_web_server_samples_use_the_socket_of_the_unit(installed):
-    etc = installed / "etc/rest_fcgi"
-    unit = (installed / "usr/lib/systemd/system" / UNITS[1]).read_text()
-    (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
-    for server in ("nginx", "apache"):
-        assert path in (etc / server / "unix_address.conf").read_text()
+    units = [(installed / "usr/lib/systemd/system" / unit).read_text() for unit in (UNITS[1], UNITS[6])]
+    (path,) = {path for unit in units for path in re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)}
+    for site in ("nginx/sites-available/rest_fcgi", "apache2/sites-available/rest_fcgi.conf"):
+        assert f"unix:{path}" in (installed / "etc" / site).read_text()
 
 
 def test_sysusers_creates_the_users(root):
@@ -183,6 +182,7 @@ def test_sysusers_creates_the_users(root):
 @NEEDS_ROOT
 def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
     master = root / "etc/rest_fcgi/master"
+    master.parent.mkdir()
     master.write_text("timeout: 7\n")
     run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
     assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
@@ -207,37 +207,37 @@ def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
 
 @pytest.fixture
 def rotation(directory, root):
-    """Returns a function that rotates the logs of a test's folder with logrotate."""
+    """Returns a function that rotates the logs of a test's folder with logrotate. The argument is the folder below /var/log."""
     if not os.path.exists("/usr/sbin/logrotate"):
         pytest.skip("logrotate is needed")
-    logs = directory / "logs"
-    logs.mkdir()
     me = f"{pwd.getpwuid(os.geteuid()).pw_name} {grp.getgrgid(os.getegid()).gr_name}"
     text = (root / "etc/logrotate.d/rest_fcgi").read_text()
-    text = text.replace("/var/log/rest_fcgi", str(logs)).replace("su rest_fcgi rest_fcgi", f"su {me}")
+    text = text.replace("/var/log/", f"{directory}/").replace("su rest_fcgi rest_fcgi", f"su {me}")
     (directory / "rotate").write_text(text)
     (directory / "rotate").chmod(0o644)
 
-    def rotate(pid):
+    def rotate(name, pid):
         systemctl = directory / "systemctl"
-        systemctl.write_text(f"#!/bin/sh\necho {pid}\n")
+        systemctl.write_text(f'#!/bin/sh\ncase "$*" in "--quiet is-active {name}.service") ;; *" --signal=HUP {name}.service") kill -HUP {pid} ;; *) exit 3 ;; esac\n')
         systemctl.chmod(0o755)
         return run(
             *["logrotate", "--force", "--state", directory / "state", directory / "rotate"],
             env={"PATH": f"{directory}:{TOOLS}"},
         )
 
-    rotate.logs = logs
     return rotate
 
 
-def test_logs_are_reopened_after_a_rotation(rotation, start):
-    audit = rotation.logs / "audit.log"
+@pytest.mark.parametrize("name", ["rest_fcgi", "rest_fcgi-salt"])
+def test_logs_are_reopened_after_a_rotation(rotation, directory, start, name):
+    logs = directory / name
+    logs.mkdir()
+    audit = logs / "audit.log"
     daemon = start({"rest_fcgi": {"audit_log": str(audit)}})
     ping = fastcgi.request(json.dumps([local("test.ping")]).encode())
     fastcgi.talk(daemon.address, ping)
-    assert rotation(daemon.pid) == (0, "")
+    assert rotation(name, daemon.pid) == (0, "")
     daemon.await_log("configuration reread")
     fastcgi.talk(daemon.address, ping)
-    assert len((rotation.logs / "audit.log.1").read_text().splitlines()) == 1
+    assert len((logs / "audit.log.1").read_text().splitlines()) == 1
     assert len(audit.read_text().splitlines()) == 1

@@ -3,18 +3,24 @@
 
 import collections
 import concurrent.futures
+import contextlib
+import functools
 import json
+import os
 import resource
+import subprocess
+import time
 
 import pytest
 
+from support import daemon as daemons
 from support.api import CRED, JSON, chunk, local
 from support.daemon import NEEDS_PTRACE, merge
 from support.disk import fill, small
 from support.jobs import call, refused, runner
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
-from support.process import wait_until
+from support.process import connect, wait_until
 from support.rest import api_of, login, serving, session
 
 PING = local("test.ping", tgt="ms-0")
@@ -112,6 +118,78 @@ def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, ca
     assert good(api, token) == 200 and daemon.running
     ledger.close(f"few descriptors (sessions: {dict(sessions)}, logins: {dict(logins)})", found_by(api), capsys)
     assert sessions.keys() | logins.keys() <= {200, 503, "cut off"}
+
+
+def test_half_heads_do_not_use_up_the_descriptors(start, directory):
+    """The hard limit of 1024 is below `max_http_connections`."""
+    few = directory / "few"
+    few.write_text(f'#!/bin/sh\nulimit -n 1024\nexec {daemons.BINARY} "$@"\n')
+    few.chmod(0o755)
+    served = serving()
+    daemon = start(served, binary=few)
+    api, address = api_of(served), ("127.0.0.1", served["rest_cherrypy"]["port"])
+    assert "open files: found a limit of 1024" in daemon.log()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1500):
+            stack.enter_context(connect(address)).sendall(b"POST /run HTTP/1.1\r\nHost: a\r\n")
+        begun = time.monotonic()
+        assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200
+        assert time.monotonic() - begun < 5
+    assert "Too many open files" not in daemon.log()
+
+
+@NEEDS_PTRACE
+def test_without_a_free_descriptor_idle_connections_make_room(start):
+    served = serving()
+    daemon, address = start(served), ("127.0.0.1", served["rest_cherrypy"]["port"])
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(connect(address)).sendall(b"POST /run HTTP/1.1\r\nHost: a\r\n")
+        wait_until(lambda: daemon.open_files() > 30, "the connections are open")
+        with limited(daemon, resource.RLIMIT_NOFILE, daemon.open_files()):
+            begun = time.monotonic()
+            assert api_of(served).request("GET", "/").status == 200
+            assert time.monotonic() - begun < 5
+    daemon.await_log("cannot accept a connection, trying again: Too many open files")
+
+
+USER = 61613  # no other process has this user, so the limit counts only rest_fcgi's own threads
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root is needed to run rest_fcgi as another user")
+@pytest.mark.parametrize("most", range(1, 10))
+def test_a_process_without_threads_for_its_work_ends_with_status_70(directory, most):
+    directory.chmod(0o755)
+    home, served = directory / "home", serving()
+    home.mkdir()
+    config = home / "master"
+    config.write_text(json.dumps(daemons.master_config(home, served)))
+    for path in (home, *home.iterdir()):
+        os.chown(path, USER, USER)
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_NPROC, (most, most))
+    argv = [daemons.BINARY, "--config", config]
+    with open(directory / "log", "wb") as log:
+        process = subprocess.Popen(argv, user=USER, group=USER, extra_groups=[], preexec_fn=limit, stdin=subprocess.DEVNULL, stderr=log)
+    try:
+        answered = wait_until(lambda: process.poll() is not None or answers(api_of(served)), "the process answers or ends")
+        if process.poll() is None:
+            assert answered and most > 3
+            process.terminate()
+            assert process.wait(10) == 0
+        else:
+            assert process.returncode == 70 and b"thread" in (directory / "log").read_bytes()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(api):
+    with contextlib.suppress(OSError):
+        return api.request("GET", "/").status == 200
+    return False
 
 
 def test_missing_threads_refuse_requests_but_lose_none(start, directory, capsys):

@@ -82,7 +82,7 @@ def test_no_request_fails_during_a_change_of_the_binary(unit, front, directory, 
 def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binary(unit, front, directory, capsys):
     """FastCGI cannot announce the last reply of a connection (deploy/rest.md)."""
     ledger = Ledger(directory)
-    with load(ledger, over_http(front(unit, sample="unix_keepalive.conf")), clients=["local"]):
+    with load(ledger, over_http(front(unit, sample="unix_keepalive")), clients=["local"]):
         for _ in range(SWAPS):
             await_answers(ledger, 30)
             assert unit.replace() == 0

@@ -21,8 +21,9 @@ NO_SOCKETS = "WebSockets cannot be sent over FastCGI."
 def serving(port, prefix):
     """Returns the configuration for rest_cherrypy over FastCGI, and over HTTP if `port` is set."""
     own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
-    own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"], "max_streams": 2}
-    return {"rest_fcgi": own, "rest_cherrypy": own_port if port else {}}
+    own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"], "max_streams": 2, "metrics": {"on_api": True}}
+    rules = {"file": {CRED["username"]: [".*", "@runner", "@wheel", "@jobs", "@metrics"]}}
+    return {"rest_fcgi": own, "rest_cherrypy": own_port if port else {}, "external_auth": rules}
 
 
 @pytest.fixture
@@ -31,9 +32,9 @@ def over_apache(directory, start, keep):
 
     def starter(sample, prefix):
         home, mount = directory / "apache", f"{prefix}/"
-        if sample == "fcgid.conf":
+        if sample == "fcgid":
             return keep(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=True))
-        over_http, port = sample == "proxy_http.conf", free_port()
+        over_http, port = sample == "http", free_port()
         changes = serving(port, prefix if over_http else "")
         if apaches.AS_USER:
             changes["rest_fcgi"]["socket_group"] = apaches.USER
@@ -69,6 +70,12 @@ def reads(client, cookie, token):
     assert page.headers["content-type"] == "text/html;charset=utf-8" and "content-security-policy" in page.headers
     head = client.request("HEAD", "/minions/ms-0", token)
     assert (head.status, head.text) == (200, "") and head.headers["allow"] == "GET, HEAD, POST"
+
+
+def reads_metrics(client):
+    headers = {"Authorization": f"Bearer {session_of(client)[1]['X-Auth-Token']}"}
+    assert "rest_fcgi_build_info" in client.request("GET", "/metrics", headers).text
+    assert client.request("GET", "/metrics").status == 401
 
 
 def runs(client, token):
@@ -145,11 +152,12 @@ def walk(client, with_streams=True):
 
 @pytest.mark.parametrize("sample", OVER_NGINX)
 def test_the_rest_interface_works_over_each_nginx_sample(start, front, sample):
-    prefix = "/api" if sample == "prefix.conf" else ""
+    prefix = "/api" if sample == "prefix" else ""
     port = free_port()
     daemon = start(serving(port, ""), tcp="tcp" in sample)
     nginx = front(daemon, sample=sample, http_port=port)
     walk(Client(nginx, prefix))
+    reads_metrics(Client(nginx, prefix))
     assert "fun=login" in daemon.log() and CLAIMED not in daemon.log()
     if prefix:
         assert nginx.request("GET", prefix).headers["location"].endswith("/api/")
@@ -162,7 +170,29 @@ def test_the_rest_interface_works_over_each_nginx_sample(start, front, sample):
 def test_the_rest_interface_works_below_a_path_with_tls_over_each_apache_sample(over_apache, sample):
     prefix = "/api"
     apache = over_apache(sample, prefix)
-    walk(Client(apache, prefix), sample != "fcgid.conf")
+    walk(Client(apache, prefix), sample != "fcgid")
+    if sample != "http":  # a port has /metrics outside of `root_prefix`
+        reads_metrics(Client(apache, prefix))
     assert apache.request("GET", prefix).headers["location"].endswith("/api/")
     assert apache.request("GET", "/apis").status == 404
 
+
+@pytest.fixture(params=["nginx", *OVER_APACHE])
+def without_port(request, start, front, over_apache):
+    """A web server in front of a rest_fcgi that has no HTTP port."""
+    if request.param == "nginx":
+        return front(start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}}))
+    return over_apache(request.param, "")
+
+
+TOKEN = "0123456789abcdef" * 4
+
+
+def test_no_log_of_a_web_server_has_the_token_of_a_websocket(without_port):
+    api = without_port
+    for path in (f"/ws/{TOKEN}", f"/all_events/{TOKEN}", f"/formatted_events/{TOKEN}", f"/ws/{TOKEN}?format_events"):
+        assert WebSocket(api, path, headers={"Origin": api.url}).status != 101
+    assert api.request("GET", "/logged").status == 404
+    logs = [path for path in api.directory.glob("*.log") if path.name != "rest_fcgi.log"]
+    wait_until(lambda: any("/logged" in path.read_text() for path in logs), "the last request is logged")
+    assert not any(TOKEN in path.read_text() for path in logs)

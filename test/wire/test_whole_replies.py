@@ -15,7 +15,7 @@ from support.api import JSON, local
 from support.nginx import Nginx
 from support.process import free_port, short_directory
 
-ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]
+ONE_OF_EACH = ["nginx unix", "nginx http_tls", "apache unix", "apache http", "apache fcgid"]
 
 MINIONS = [f"ms-{number}" for number in range(20)]
 KEPT = "KeepAliveTimeout 60\n"  # all requests use one connection
@@ -29,10 +29,10 @@ def api(request):
     home = short_directory()
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, home)
-        if sample == "fcgid.conf":
+        if sample == "fcgid":
             front = apaches.Fcgid(home / "web", CHANGES, more=KEPT)
         else:
-            port = free_port() if sample in ("proxy_tls.conf", "proxy_http.conf") else None
+            port = free_port() if "http" in sample else None
             changes = daemons.merge(CHANGES, {"rest_wsgi": {"port": port}} if port else {})
             if apaches.AS_USER and server == "apache":
                 changes = daemons.merge(changes, {"rest_fcgi": {"socket_group": apaches.USER}})

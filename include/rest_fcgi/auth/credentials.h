@@ -33,6 +33,8 @@ struct Credentials {
   std::string_view eauth;  ///< The name of the back end, if `kind` is `eauth`.
   std::string_view username;
   SecretView password;
+  /// A session's token, if `kind` is `token`. In a login, the token that the back end checks, such as an
+  /// OpenID token; the password may then be empty.
   SecretView token;
   /// The client's address according to the web server. Empty if unknown.
   std::string_view remote{};

@@ -26,45 +26,58 @@
 
 namespace rest_fcgi::config {
 
+/// The engine `embedded` has minions in this process. The engine `salt` uses a real Salt master.
+enum class Engine { embedded, salt };
+
 struct CommandLine {
   enum class Action {
     serve,
     check_config,
     check_health,
-    check_salt,
+    reload,
     init,
+    undo,
     make_token,
     revoke,
+    add_user,
+    set_password,
+    back_up,
+    restore,
     explain,
     watch,
     show_version,
     show_help
   };
   Action action = Action::serve;
-  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG, or else /etc/salt/master.
+  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG, or else
+  /// `installed_config`.
   std::string config;
+  std::optional<Engine> engine;         ///< With `--engine`, `load` refuses another engine.
   std::optional<std::string> listen;    ///< `--listen` replaces the configured address.
   std::optional<log::Level> log_level;  ///< `--log-level` replaces the configured level.
   /// `eauth` is the back end of make_token and revoke. If empty, revoke uses all back ends.
   std::string eauth;
-  /// `username` is the user for make_token, revoke, explain and init. If it is empty, init asks for a name.
+  /// `username` is the user for make_token, revoke, add_user, set_password, explain and init. If it is empty,
+  /// init asks for a name.
   std::string username;
   std::string fun;
   std::string tgt;
-  /// `has_password_on_stdin` makes `init` read the password from standard input.
+  /// `has_password_on_stdin` makes init, add_user and set_password read the password from standard input.
   bool has_password_on_stdin = false;
   watch::Options watch;    ///< If `watch.url` is empty, the URL comes from the configuration.
+  std::string copy;        ///< `copy` is the file that back_up writes and restore reads.
   std::string token_file;  ///< The file of the token for `--watch`. If empty, SALTAPI_TOKEN has the token.
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
 [[nodiscard]] Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
+/// Returns the master file of the service that is installed and enabled below the folder `root`, or else the
+/// master file that exists. Errors: configuration, if there are two of them.
+[[nodiscard]] Result<std::string> installed_config(const std::string& root = "");
+
 /// Returns the text of `--help`.
 [[nodiscard]] std::string help_text();
-
-/// The engine `embedded` has minions in this process. The engine `salt` uses a real Salt master.
-enum class Engine { embedded, salt };
 
 /// The netapi modules that answer requests, with their paths and ports.
 struct FrontEnds {
@@ -84,7 +97,9 @@ struct FrontEnds {
   /// The port from which Prometheus reads the metrics.
   std::optional<gateway::HttpOptions> metrics{};
   bool has_metrics_on_api = false;  ///< `has_metrics_on_api` means that the modules answer `/metrics`.
-  bool health = false;              ///< `health` means that the modules answer `/health` and `/ready`.
+  /// `ignores_tests` means that no metric counts calls of a real master with `test=True` or `mock=True`.
+  bool ignores_tests = false;
+  bool health = false;  ///< `health` means that the modules answer `/health` and `/ready`.
 };
 
 /// The place `FILE:LINE` of each configuration key. The key has its full name, such as `rest_fcgi: listen`.
@@ -122,7 +137,8 @@ struct Settings {
 };
 
 /// Reads the master file with its includes. Ignores unknown keys at the top level, but not below
-/// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
+/// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`, also if
+/// `--engine` expects another engine or the Salt master has another user.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
 /// Returns `error`. If the error's message begins with a configuration key, puts the key's `FILE:LINE` in
@@ -137,16 +153,20 @@ void make_cachedir(const Settings& settings);
 /// `FILE:LINE: KEY: TEXT`.
 void leave_to_master(std::string_view mistake, Settings& settings);
 
-/// Checks that this process can serve the Salt master of this host. Errors: configuration with advice, if
-/// `engine: salt` is missing or the master runs as another user.
-[[nodiscard]] Result<void> check_salt(const Settings& settings, const CommandLine& command_line);
-
 using PasswordToHash = std::function<Result<std::string>(const Secret& password)>;
 
-/// Writes a first configuration to `command_line.config`, with a password file. Starts the services under
-/// systemd. Asks for missing values on the terminal. Returns a text for the user. Errors: configuration, if a
-/// file exists; internal; the errors of `hash`.
+/// The configuration that `init` writes for a service with the embedded engine.
+inline constexpr const char* kInitFile = "/etc/rest_fcgi/master";
+
+/// Sets up the service. On a host with a Salt master, offers to take the place of salt-api. Otherwise writes
+/// a first configuration to `command_line.config`, with a password file, and starts the services under
+/// systemd. Asks for missing values on the terminal. After a failure everything is as before. Returns a text
+/// for the user. Errors: configuration, if a file exists or a port is in use; internal; the errors of `hash`.
 [[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
+
+/// Takes back what `init` has done. Returns a text for the user. Errors: configuration, if `init` has done
+/// nothing; internal.
+[[nodiscard]] Result<std::string> undo();
 
 /// The two files that `init` writes, and the user that may log in with them.
 struct FirstSetup {
@@ -167,6 +187,10 @@ Result<void> write_first_setup(const FirstSetup& setup);
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
+/// Returns the log line of the start: version, master file, engine, addresses, and the number of users in
+/// external_auth.
+[[nodiscard]] std::string start_line(const Settings& settings, const CommandLine& command_line);
+
 /// Returns the line of `--check-config` about a part of a rule in `external_auth` that matches nothing.
 /// `text` is this part. Proposes the most similar of `names`, if there is a similar name.
 [[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
@@ -178,6 +202,15 @@ Result<void> write_first_setup(const FirstSetup& setup);
 /// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, if the
 /// line is missing or too long.
 [[nodiscard]] Result<Secret> read_password();
+
+/// Reads a new password: two times without echo from the terminal, or once from standard input with
+/// `--password-stdin`. Errors: configuration, if standard input is no terminal, or if the two passwords
+/// differ.
+[[nodiscard]] Result<Secret> read_new_password(const CommandLine& command_line);
+
+/// Returns a text for the operator who added a user to the file of the back end `file`: the rules that the
+/// user has, or how to write them.
+[[nodiscard]] std::string describe_rules(const Settings& settings, const CommandLine& command_line);
 
 /// Returns the token for `--watch`. It is the first line of `--token-file`, or the value of the variable
 /// SALTAPI_TOKEN. Errors: configuration, if there is no token.

@@ -31,12 +31,34 @@ struct Options {
 /// opened. After a failure the old files stay in use.
 Result<void> open(const Options& options);
 
+/// Checks that `open` can open the log files. Creates no file. Errors: the errors of `open`.
+Result<void> check(const Options& options);
+
 [[nodiscard]] bool enabled(Level level) noexcept;
 
+/// Writes a line at every log level except `off`.
+[[gnu::cold]] void notice(std::string_view message);
 [[gnu::cold]] void debug(std::string_view message);
 [[gnu::cold]] void info(std::string_view message);
 [[gnu::cold]] void warning(std::string_view message);
 [[gnu::cold]] void error(std::string_view message);
+
+/// Returns a text for standard error. If standard error is systemd's journal (JOURNAL_STREAM,
+/// systemd.exec(5)), each line of the text begins with the priority of `level` (sd-daemon(3)).
+[[nodiscard]] std::string for_standard_error(Level level, std::string_view text);
+
+/// While the object exists, this thread works on the request with the id `id`. Log lines of the thread end
+/// with the id. Borrows `id`.
+class RequestScope {
+ public:
+  explicit RequestScope(std::string_view id) noexcept;
+  ~RequestScope();
+  RequestScope(const RequestScope&) = delete;
+  RequestScope& operator=(const RequestScope&) = delete;
+};
+
+/// Returns the id of the request on which this thread works, or an empty text.
+[[nodiscard]] std::string_view request_id() noexcept;
 
 /// Calls `write`, a function that writes log lines. Ignores exceptions of `write`.
 template <class Write>

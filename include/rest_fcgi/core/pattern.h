@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,16 @@ class Regex {
 
   /// Returns whether the pattern matches at the start of `text`, as Python's `re.match`.
   [[nodiscard]] bool match_start(std::string_view text) const;
+
+  /// `beyond` means that the match exceeds the limits of time or memory.
+  enum class Match { no, yes, beyond };
+
+  /// As `match_start`. Adds to `steps` an upper bound of the ways that the match tried, at least 30. A step
+  /// takes about 15 ns.
+  [[nodiscard]] Match match_start(std::string_view text, std::size_t& steps) const;
+
+  /// Returns the size of the compiled pattern in bytes.
+  [[nodiscard]] std::size_t size() const;
 
   /// Returns whether the pattern matches the whole `text`, as Python's `re.fullmatch`.
   [[nodiscard]] bool match_all(std::string_view text) const;

@@ -19,7 +19,8 @@ namespace rest_fcgi::engine {
 /// The metrics and health checks of this process. Must outlive the applications that it returns. Thread-safe.
 class Monitor {
  public:
-  /// Makes a monitor, or returns null if the configuration turns on neither metrics nor health checks.
+  /// Makes a monitor. Returns null if nobody can ask it: the configuration turns on neither metrics nor
+  /// health checks, and no service manager shows the status of the service.
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
@@ -34,13 +35,21 @@ class Monitor {
     health_.add(std::move(name), std::move(probe));
   }
 
+  /// The checks of `/ready`.
+  [[nodiscard]] metrics::Health& health() noexcept { return health_; }
+
   /// Starts to count the jobs of `master`. REQUIRES: no earlier call, and the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
-  /// Returns an application that passes requests to `application` and counts them. The parameter `module` is
-  /// the value of the counters' label `module`.
+  /// Returns an application that passes requests to `application` and counts them, if metrics are on. The
+  /// parameter `module` is the value of the counters' label `module`.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
+    if (!has_metrics_) return application;
     return requests_.counted(std::string(module), std::move(application));
+  }
+
+  void count_refused(std::string_view module, http::Status status) {
+    requests_.count_refused(module, status);
   }
 
   /// Returns the application for the port that Prometheus reads.
@@ -59,12 +68,14 @@ class Monitor {
 
  private:
   Monitor(const config::Settings& settings, Runtime runtime);
+  void add_metrics();
   void add_engine_checks(const config::Settings& settings);
 
+  const bool has_metrics_;
   const Runtime runtime_;
   const std::shared_ptr<metrics::Registry> registry_ = std::make_shared<metrics::Registry>();
   metrics::RequestMetrics requests_{*registry_};
-  const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(registry_, system_clock());
+  const std::shared_ptr<SaltMetrics> salt_;
   std::unique_ptr<EventCounter>
       events_;  // The counter of a real master's events. Null for the engine `embedded`.
   metrics::Health health_{

@@ -21,9 +21,10 @@ namespace rest_fcgi::engine {
 class SaltMetrics : public master::JobObserver {
  public:
   /// Adds the metrics to `registry`. REQUIRES: `Registry::text` is not called after the destructor.
-  SaltMetrics(std::shared_ptr<metrics::Registry> registry, const Clock& clock);
+  /// With `ignores_tests`, events of a real master about calls with `test=True` or `mock=True` do not count.
+  SaltMetrics(std::shared_ptr<metrics::Registry> registry, const Clock& clock, bool ignores_tests = false);
 
-  void job_new(std::string_view fun, std::size_t minions) override { job_new(fun, "", minions); }
+  void job_new(std::string_view fun, std::size_t minions) override;
   void returned(std::string_view minion, std::string_view fun, bool success) override;
   void minion_start(std::string_view minion) override;
   void minion_gone(std::string_view minion) override;
@@ -34,10 +35,14 @@ class SaltMetrics : public master::JobObserver {
  private:
   void job_new(std::string_view fun, std::string_view state, std::size_t minions);
   void add_minion(std::string_view minion);
-  void on_return(std::string_view minion, std::string_view fun, const JsonValue& data);
+  void on_return(std::string_view minion, const JsonValue& data);
+  void heard_of(std::string_view minion);
+  /// Returns the time in seconds since 1970.
+  [[nodiscard]] double now() const;
 
   const std::shared_ptr<metrics::Registry> registry_;
   const Clock& clock_;
+  const bool ignores_tests_;
   metrics::Family<metrics::Counter>& new_jobs_;
   metrics::Family<metrics::Counter>& expected_;
   metrics::Family<metrics::Counter>& function_responses_;
@@ -45,6 +50,8 @@ class SaltMetrics : public master::JobObserver {
   metrics::Family<metrics::Counter>& responses_;
   metrics::Family<metrics::Gauge>& status_;
   metrics::Family<metrics::Gauge>& heartbeats_;
+  metrics::Family<metrics::Gauge>& last_responses_;
+  metrics::Family<metrics::Gauge>& durations_;
   std::mutex mutex_;  // Guards `minions_`.
   std::set<std::string, std::less<>> minions_;
 };

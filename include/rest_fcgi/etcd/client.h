@@ -23,6 +23,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 struct Header {
   std::uint64_t cluster_id = 0;
   std::int64_t revision = 0;
+  std::uint64_t raft_term = 0;
 };
 
 struct KeyValue {
@@ -172,9 +173,9 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   /// Waits for the next revision with changes in the range and returns all its events. Returns an empty list
-  /// at the deadline. Errors: invocation, if etcd has compacted the next revision or the cluster was
-  /// replaced, so that the caller has to read the range again and make a new Watcher; other errors, after
-  /// which the next call tries again.
+  /// at the deadline. Errors: invocation, if etcd has compacted the next revision, or if the cluster
+  /// was replaced or restored from a backup, so that the caller has to read the range again and make a new
+  /// Watcher; other errors, after which the next call tries again.
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
 
  private:

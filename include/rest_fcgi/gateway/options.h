@@ -11,6 +11,9 @@
 
 namespace rest_fcgi::gateway {
 
+/// The default size limit of a request's body, in bytes.
+inline constexpr std::size_t kMaxBody = std::size_t{32} << 20;
+
 /// Whether a port asks its clients for a TLS certificate (Salt's `ssl_cert_reqs`).
 enum class ClientCertificates {
   none,
@@ -35,7 +38,9 @@ struct HttpOptions {
   std::vector<std::string> ssl_allowed_cn;
   /// The web servers whose headers X-Forwarded-For and X-Real-IP are trusted.
   std::vector<std::string> trusted_proxies;
-  std::size_t max_request_body_size = 1048576;  ///< A body above `max_request_body_size` bytes gets 413.
+  std::size_t max_request_body_size = kMaxBody;  ///< A body above `max_request_body_size` bytes gets 413.
+  /// The configuration key of `max_request_body_size`, which the reply 413 names.
+  std::string body_limit_key = "max_request_body_size";
   /// `max_head_size` limits the request line with the headers, in bytes. A larger size gives status 431.
   std::size_t max_head_size = 65536;
   /// The time limit of the TLS handshake, and also the time limit of reading a request's head.
@@ -53,8 +58,11 @@ struct Options {
   /// means `fd:0` if descriptor 0 is a listening socket, and otherwise no FastCGI.
   std::string listen;
   mode_t socket_mode = 0660;
-  std::string socket_owner;   ///< `socket_owner` is the owner of the unix socket. Empty for no change.
-  std::string socket_group;   ///< `socket_group` is the group of the unix socket. Empty for no change.
+  std::string socket_owner;  ///< `socket_owner` is the owner of the unix socket. Empty for no change.
+  std::string socket_group;  ///< `socket_group` is the group of the unix socket. Empty for no change.
+  /// Whether all applications answer `/health` and `/ready`. The sockets then stay open until the end of a
+  /// stop.
+  bool answers_health = false;
   bool allow_remote = false;  ///< With `allow_remote`, `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
   /// The largest number of open HTTP connections. For a further connection, the server closes a connection
@@ -68,7 +76,10 @@ struct Options {
   std::size_t max_threads = 1024;  ///< `max_threads` is the largest number of concurrent requests.
   /// `max_waiting` limits the requests that wait for a thread. A further request gets status 503.
   std::size_t max_waiting = 1024;
-  std::size_t max_request_body_size = 1048576;  ///< `max_request_body_size` limits FastCGI bodies, in bytes.
+  std::size_t max_request_body_size = kMaxBody;  ///< `max_request_body_size` limits FastCGI bodies, in bytes.
+  /// The configuration key of `max_request_body_size`, which the reply 413 names.
+  std::string body_limit_key = "max_request_body_size";
+  std::string advice{};  ///< What the user can do if there is nothing to listen on. May be empty.
   /// `receive_timeout` is the longest wait for the next bytes of a FastCGI request.
   std::chrono::milliseconds receive_timeout{30000};
   /// The longest wait until the web server reads the next part of a reply.

@@ -45,6 +45,11 @@ class Addresses {
 [[nodiscard]] std::string client_behind(const Addresses& proxies, std::string_view peer,
                                         std::string_view forwarded_for, std::string_view real_ip);
 
+/// Returns the network that counts as one client: an IPv4 address, or the 64-bit network of an
+/// IPv6 address. IPv6 addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses.
+/// Returns other texts unchanged.
+[[nodiscard]] std::string network_of(std::string_view remote);
+
 /// Returns whether `host` is `localhost` or a loopback address, which other hosts cannot reach.
 [[nodiscard]] bool is_loopback(std::string_view host);
 

@@ -38,6 +38,10 @@ class Environ {
   /// the body exceeds `max_request_body_size`; malformed, if CONTENT_LENGTH is wrong.
   Result<std::string_view> body = std::string_view();
 
+  /// The time at which the front end had received the whole request, before it waited for a thread. The
+  /// default value means that the time is unknown.
+  std::chrono::steady_clock::time_point received{};
+
  private:
   struct Variable {
     std::uint32_t name, name_size, value, value_size;
@@ -154,5 +158,11 @@ struct Response {
 /// A function that answers requests, like a WSGI application. The function is thread-safe and throws no
 /// exceptions.
 using Application = std::function<Response(const Environ&)>;
+
+/// Returns an application that passes requests to `application`. If a request has an id of its web server
+/// (the variable REQUEST_ID), the log lines of the request and the header X-Request-ID of the response have
+/// it. Ignores an id of more than 128 bytes, and an id with other characters than letters, digits and
+/// `-_.:@=+/`.
+[[nodiscard]] Application with_request_id(Application application);
 
 }  // namespace rest_fcgi::http

@@ -14,6 +14,7 @@ class JobObserver {
 
   /// Handles the start of a job or runner; wheels are not counted. `minions` is the number of expected
   /// returns, and 0 for a runner.
+  /// The names of a list of functions are separated by commas.
   virtual void job_new(std::string_view fun, std::size_t minions) = 0;
   virtual void returned(std::string_view minion, std::string_view fun, bool success) = 0;
   virtual void minion_start(std::string_view minion) = 0;

@@ -32,14 +32,12 @@ class Permit {
   [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
   [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
-
   [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
 
   /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// Returns a copy of this Permit. The deadline of the copy is the earlier of `end` and this Permit's
-  /// deadline.
+  /// Returns a copy whose deadline is the earlier of `end` and this Permit's deadline.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -92,6 +90,12 @@ using Returns = Mailbox<Delivery>;
   return error;
 }
 
+/// Returns the error for a started job or runner whose returns may be missing for the reason `error`.
+[[nodiscard]] inline Error still_runs(Error error, std::string_view jid) {
+  error.message.insert(0, std::string(jid) + " runs; its returns may be missing: ");
+  return with_jid(std::move(error), jid);
+}
+
 /// A runner's return, as in Salt's event `salt/run/<jid>/ret`.
 struct RunnerReturn {
   Json ret;
@@ -115,9 +119,8 @@ struct Publication {
   std::string_view jid;  ///< The id of the job to find, for `find_job`.
 };
 
-/// Delays the start of an asynchronous job until the last copy of the StartGate is destroyed. The HTTP server
-/// destroys its copy after the reply, so the client knows the jid before the first return. Null means no
-/// delay.
+/// Delays the start of an asynchronous job until the last copy is destroyed. The HTTP server destroys its
+/// copy after the reply, so the client knows the jid before the first return. Null means no delay.
 using StartGate = std::shared_ptr<const void>;
 
 struct Job {
@@ -177,6 +180,9 @@ class Master {
   /// Returns whether the engine supports the client. The configuration may disable a supported client.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
+  /// Returns whether a login may have a back end's token, such as an OpenID token, in place of the password.
+  [[nodiscard]] virtual bool takes_login_token() const noexcept { return true; }
+
   /// Authorizes a chunk without running it. A real master may make its own checks only when it gets the call.
   /// `before` is the permit of an earlier chunk, or null. Credentials that equal those of `before` are not
   /// checked again. `deadline` is the end of the request. Fails with `authentication`, `throttled`,
@@ -190,8 +196,7 @@ class Master {
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 
-  /// Accepts a job whose caller does not wait for returns. The returns go only to the job cache. The job
-  /// starts when the last copy of the Job's `gate` is destroyed; see StartGate.
+  /// Accepts a job whose returns go only to the job cache. The job starts as its StartGate says.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
   /// Starts a runner. The runner's return is put into `returns`, from any thread, if the caller still owns

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/metrics/health.h"
@@ -14,12 +16,17 @@
 namespace rest_fcgi::metrics {
 
 /// Makes the application for `GET /metrics`, `/health` and `/ready`. `/health` always has status 200.
-/// `/ready` has status 200 or 503 and names each check. `health` must outlive the application.
+/// `/ready` has status 200 or 503 and names each check. After `Health::stop` it has status 503. `health` must
+/// outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
 
+/// Answers `/health` without waiting. Returns std::nullopt for other paths and for OPTIONS, which the
+/// application answers (CORS preflight).
+[[nodiscard]] std::optional<http::Response> answer_health(const http::Environ& environ);
+
 /// Returns an application that answers `/health` and `/ready` and passes other requests to `application`. The
-/// replies say only whether all checks succeeded, without the checks' names. `health` must outlive the
-/// result.
+/// replies say only whether all checks succeeded, without the checks' names. After `Health::stop` other
+/// requests get status 503. `health` must outlive the result.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
 /// A function that returns `ok` if the user may read the metrics with this request, otherwise the status of
@@ -41,6 +48,9 @@ class RequestMetrics {
   /// Returns an application that calls `application` and counts its requests. The label `client` has the
   /// value of `Response::metric_label`.
   [[nodiscard]] http::Application counted(std::string module, http::Application application);
+
+  /// Counts a request that the front end answered without an application.
+  void count_refused(std::string_view module, http::Status status);
 
  private:
   http::Response count(const std::string& module, const http::Application& application,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -30,6 +31,8 @@ class Health {
   using Probe = std::function<Result<void>(SteadyTime deadline)>;
 
   /// `limit` is the time limit of each check.
+  static constexpr std::chrono::seconds kPatience{10};
+
   explicit Health(const Clock& clock, std::chrono::milliseconds limit = std::chrono::seconds(2))
       : clock_(clock), limit_(limit) {}
   /// Waits until the running checks have ended.
@@ -40,8 +43,14 @@ class Health {
   /// Adds a check. REQUIRES: `checks` was not called yet.
   void add(std::string name, Probe probe);
 
-  /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit
-  /// counts as failed. Such a check is started again only after it has ended.
+  /// From now on the service counts as stopping: requests that come later are refused. Thread-safe.
+  void stop() noexcept { is_stopping_ = true; }
+  [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
+
+  /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit is
+  /// started again only after it has ended. On a busy host, a check may exceed the limit once. The check
+  /// therefore counts as failed only if it has exceeded the limit twice in a row and its last success is
+  /// older than `kPatience`.
   [[nodiscard]] std::vector<Check> checks();
 
  private:
@@ -50,13 +59,18 @@ class Health {
     Probe probe;
     bool is_running = false;
     std::optional<Result<void>> result{};
-    Thread thread{};  // This member is destroyed first, because the thread uses `probe`.
+    std::optional<SteadyTime>
+        good_at{};        ///< `good_at` is the end of the last success, absent after a failure.
+    unsigned misses = 0;  ///< `misses` counts the calls of `checks` without a result.
+    Thread thread{};      // This member is destroyed first, because the thread uses `probe`.
   };
 
   void start(State& state, SteadyTime deadline);
+  [[nodiscard]] Check check_of(const State& state) const;
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
+  std::atomic<bool> is_stopping_ = false;
   std::mutex mutex_;  // Guards the following members.
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
@@ -65,6 +79,9 @@ class Health {
 };
 
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);
+
+/// Returns `ready`, or `not ready` with the failed checks and their texts.
+[[nodiscard]] std::string summary_of(const std::vector<Check>& checks);
 
 /// Returns the body of `/ready`: `{"ready": BOOLEAN, "checks": {NAME: {"ok": BOOLEAN, "text": "..."}}}`.
 [[nodiscard]] std::string health_text(const std::vector<Check>& checks);

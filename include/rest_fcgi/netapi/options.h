@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 
 namespace rest_fcgi::netapi {
 
+class Refusals;
+
 enum class Module { rest_wsgi, rest_cherrypy, rest_tornado };
 
 /// The names of the modules, in the order of `Module`.
@@ -22,6 +25,11 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
   return kModules[static_cast<std::size_t>(module)];
 }
 
+/// The configuration keys that limit the size of a request's body.
+inline constexpr std::string_view kWsgiBodyKey = "rest_fcgi: max_request_body_size";
+inline constexpr std::string_view kCherrypyBodyKey = "rest_cherrypy: max_request_body_size";
+inline constexpr std::string_view kTornadoBodyKey = "rest_tornado: max_body_size";
+
 /// Options of `rest_wsgi`. `rest_cherrypy` and `rest_tornado` have these options, too.
 struct Options {
   lowstate::Options lowstate;
@@ -30,7 +38,9 @@ struct Options {
   std::vector<std::string> eauths;  ///< `eauths` has the back ends in the web page's login form.
   bool audit_as_json = false;  ///< With `audit_as_json`, audit lines are JSON objects, not `key=value` text.
   /// `max_request_body_size` is the largest body for rest_wsgi in bytes.
-  std::size_t max_request_body_size = std::size_t{1} << 20;
+  std::size_t max_request_body_size = std::size_t{32} << 20;
+  /// Counts the refused requests of all modules. Without it, each refused request has an audit line.
+  std::shared_ptr<Refusals> refusals{};
 };
 
 /// The limits of the open event streams of all modules together.
@@ -67,7 +77,7 @@ struct RestCherrypyOptions {
   bool collect_stats = false;  ///< With `collect_stats`, /stats counts the requests of each URL.
   bool stats_disable_auth = false;
   bool log_access = false;
-  std::size_t max_request_body_size = std::size_t{1} << 20;
+  std::size_t max_request_body_size = std::size_t{32} << 20;
 };
 
 /// The options of the section `rest_tornado:`, without its HTTP port.
@@ -77,7 +87,7 @@ struct RestTornadoOptions {
   /// `*`, pages of all origins may read replies to requests without cookies.
   std::vector<std::string> cors_origin;
   bool webhook_disable_auth = false;
-  std::size_t max_body_size = 10'000'000;
+  std::size_t max_body_size = std::size_t{32} << 20;
 };
 
 }  // namespace rest_fcgi::netapi

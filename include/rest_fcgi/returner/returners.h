@@ -32,10 +32,13 @@ namespace rest_fcgi::returner {
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
 
-/// Returns a health check for an etcd cluster. The check reads a key, which needs a majority of the members.
-/// Only one thread at a time may call the check.
+/// Returns a health check for an etcd cluster. With API v3, the check asks for a put below the key `root`
+/// whose condition is false. etcd puts nothing, but refuses the request if it accepts no puts: without a
+/// majority of the members, without permission, or above its quota (NOSPACE). With API v2, the check reads a
+/// key. Only one thread at a time may call the check.
 [[nodiscard]] std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options,
-                                                                               bool uses_v2);
+                                                                               bool uses_v2,
+                                                                               std::string root);
 
 /// Counts for the metrics how many jobs and returns a process writes to its job caches. Thread-safe.
 class WriteCounts {

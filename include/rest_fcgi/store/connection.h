@@ -56,7 +56,14 @@ class Connection {
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::string& path,
                                                                 const char* settings = "");
 
+  /// Opens an existing file for reading, without locks and without files beside it (SQLite's `immutable=1`).
+  /// The connection does not see commits that are only in the write-ahead log.
+  [[nodiscard]] static Result<std::unique_ptr<Connection>> open_unlocked(const std::string& path);
+
   [[nodiscard]] Result<void> run(const char* sql);
+
+  /// Replaces the database of `target` by this database, as it is now. Other processes may write meanwhile.
+  [[nodiscard]] Result<void> copy_to(Connection& target);
 
   /// Runs an SQL statement and calls `take` for each row of the result. `sql` must be a constant, because its
   /// address identifies the prepared statement.
@@ -97,6 +104,9 @@ class Connection {
 
   [[nodiscard]] std::int64_t total_changes() const noexcept;
 
+  /// Returns whether a call of this connection has found that the database is corrupt.
+  [[nodiscard]] bool is_corrupt() const noexcept { return is_corrupt_; }
+
   /// Returns whether the database file was removed or replaced after this connection was opened.
   [[nodiscard]] bool has_moved() const noexcept;
 
@@ -109,13 +119,14 @@ class Connection {
   };
 
   explicit Connection(sqlite3* handle) : handle_(handle) {}
-  [[nodiscard]] Error error() const;
+  [[nodiscard]] Error error();
   [[nodiscard]] Result<sqlite3_stmt*> prepare(const char* sql);
   [[nodiscard]] Result<void> run_prepared(const char* sql, std::span<const Value> values,
                                           const TakeRow& take);
   [[nodiscard]] std::int64_t changes() const noexcept;
   void roll_back();
 
+  bool is_corrupt_ = false;
   std::unique_ptr<sqlite3, Close> handle_;
   // Maps the addresses of SQL texts to prepared statements, which must be destroyed before `handle_`.
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@
 
 namespace rest_fcgi::store {
 
+/// Returns a warning if the path is on a network file system, where SQLite can lose data (WAL mode needs
+/// shared memory). Returns std::nullopt for a local disk, or for an empty path.
+[[nodiscard]] std::optional<std::string> network_warning(const std::string& path);
+
 /// The SQLite database in which rest_fcgi keeps tokens, jobs and other state of this host. All processes with
 /// the same `cachedir` share the database file (WAL mode). A commit survives the end of the process (`kill
 /// -9`). After a call of `sync`, it also survives a power cut. A Store is thread-safe. Errors of all calls
@@ -29,6 +34,11 @@ class Store {
   /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
   /// to another application or version. After such an error, the file is unchanged.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
+
+  /// Checks that `open` can use the database, and changes nothing. If the database belongs to another user,
+  /// this process cannot know whether that user can open it, and the check succeeds. Errors: the errors of
+  /// `open`.
+  [[nodiscard]] static Result<void> check(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -65,6 +75,8 @@ class Store {
 
   [[nodiscard]] Result<std::int64_t> used_bytes();
 
+  /// Returns whether the last write succeeded. Returns false after a call has found a corrupt part of the
+  /// database, until another file replaces the file.
   [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
 
   /// A function that gets the duration of a commit, and whether the commit waited for an fsync.
@@ -116,6 +128,7 @@ class Store {
   /// disk.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
+  void note_corruption(const Error& error);
   void maintain();
   void reopen_if_moved();
   /// Copies the write-ahead log into the database file. If the log is long, makes SQLite reuse the file of
@@ -130,6 +143,7 @@ class Store {
   CommitObserver commit_observer_;
   std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
+  std::atomic<bool> is_corrupt_ = false;
 
   std::mutex queue_mutex_;  // Guards `queue_` and `has_leader_`.
   std::vector<Write*> queue_;

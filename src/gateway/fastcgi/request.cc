@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::size_t kPart = 2048;
 
+/// The largest number of bytes that are reserved for a body before the body arrives.
+constexpr std::size_t kEarlyRoom = std::size_t{1} << 20;
+
 int init_keeping_handlers() {
   constexpr std::array kReplaced = {SIGPIPE, SIGUSR1, SIGTERM};
   std::array<struct sigaction, kReplaced.size()> ours = {};
@@ -73,6 +76,11 @@ void FastCgiRequest::refuse_body(ErrorKind kind, std::string why) {
   body_error_ = Error{kind, std::move(why), {}};
 }
 
+void FastCgiRequest::refuse_large_body(const BodyLimits& limits) {
+  refuse_body(ErrorKind::too_large,
+              format("Request body is larger than {} ({} bytes)", limits.key, limits.max_size));
+}
+
 void FastCgiRequest::forget_body() noexcept {
   body_ = WipedBytes();
   if (budget_ != nullptr) budget_->remove(std::exchange(counted_, 0));
@@ -87,24 +95,16 @@ void FastCgiRequest::take_length(std::string_view content_length, const BodyLimi
                               content_length.substr(0, kShown)));
   }
   declared_ = parse_number<std::size_t>(content_length);
-  if (!declared_ || *declared_ > limits.max_size) {
-    return refuse_body(
-        ErrorKind::too_large,
-        format("Request body is larger than max_request_body_size ({} bytes)", limits.max_size));
-  }
-  body_.reserve(*declared_);
+  if (!declared_ || *declared_ > limits.max_size) return refuse_large_body(limits);
+  body_.reserve(std::min(*declared_, kEarlyRoom));
 }
 
 void FastCgiRequest::take(std::string_view bytes, const BodyLimits& limits) {
   received_ += bytes.size();
   if (body_error_) return;
-  if (received_ > limits.max_size) {
-    return refuse_body(
-        ErrorKind::too_large,
-        format("Request body is larger than max_request_body_size ({} bytes)", limits.max_size));
-  }
+  if (received_ > limits.max_size) return refuse_large_body(limits);
   counted_ += bytes.size();
-  if (!budget_->add(bytes.size())) {
+  if (!budget_->add(bytes.size(), counted_)) {
     return refuse_body(
         ErrorKind::unavailable,
         "The bodies of all current requests together are larger than max_body_bytes; try again later");

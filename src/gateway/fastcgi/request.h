@@ -24,8 +24,11 @@ Result<void> init_libfcgi();
 /// The limits of a request's body. The server also reads a refused body, because the web server sends the
 /// whole body before it reads the reply.
 struct BodyLimits {
-  std::size_t max_size = 0;              ///< A body of more bytes than `max_size` gives the error too_large.
-  std::size_t max_discarded = 8u << 20;  ///< At most `max_discarded` bytes of a refused body are read.
+  std::size_t max_size = 0;  ///< A body of more bytes than `max_size` gives the error too_large.
+  std::string_view key{};    ///< The configuration key of `max_size`.
+  /// At most `max_discarded` bytes of a refused body are read. The sites in nginx/ and apache/ refuse bodies
+  /// of more than 64 MiB. A web server whose connection ends before that would answer 503 in place of 413.
+  std::size_t max_discarded = 128u << 20;
   std::chrono::milliseconds discard_time{0};  ///< `discard_time` limits the reading of a refused body.
 };
 
@@ -70,6 +73,7 @@ class FastCgiRequest {
   void take_length(std::string_view content_length, const BodyLimits& limits);
   void take(std::string_view bytes, const BodyLimits& limits);
   void refuse_body(ErrorKind kind, std::string why);
+  void refuse_large_body(const BodyLimits& limits);
   bool put(std::string_view text) noexcept;
   bool put_stream(http::Stream& stream);
   End finish();

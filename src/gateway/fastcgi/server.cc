@@ -45,6 +45,7 @@ FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
       carries_streams_(socket.carries_streams),
       acceptor_(shared.pool.context(), std::move(socket), "FastCGI",
                 {[this] { return !is_shared_ || shared_.pool.has_free_call(); },
+                 [this] { shared_.free_descriptor(); },
                  [this](UniqueFd connection, const sockaddr_storage& peer) {
                    begin(std::move(connection), peer.ss_family);
                  }}) {}
@@ -78,11 +79,15 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
     co_await socket.async_wait(Socket::wait_read, use_task_with(error));
     if (error) co_return;
     entry->work();
-    const auto call = co_await shared_.pool.begin_call();
-    const ThreadPool::Blocking blocking(shared_.pool);
     socket.native_non_blocking(false);
     UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
-    copy = call ? answer(std::move(copy)) : refuse(std::move(copy));
+    if (const auto call = shared_.pool.try_begin_call()) {
+      const ThreadPool::Blocking blocking(shared_.pool);
+      copy = answer(std::move(copy));
+    } else {
+      copy = co_await answer_late(std::move(copy));
+      set_timeouts(socket.native_handle(), shared_.options.receive_timeout, shared_.options.send_timeout);
+    }
     if (!copy || shared_.fastcgi_connections.is_stopping()) co_return;
     patience = shared_.options.keep_conn_timeout;
   }
@@ -91,50 +96,77 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
 /// Returns the connection if the web server wants to keep it open.
 UniqueFd FastCgiServer::answer(UniqueFd connection) {
   try {
-    const Options& options = shared_.options;
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
-    if (!request.receive(environ)) {
-      log::debug("a connection ended before it sent a whole request");
-      return {};
-    }
-    shared_.trim.note_work();
-    auto body = request.read_body(
-        environ.get("CONTENT_LENGTH"),
-        {.max_size = options.max_request_body_size, .discard_time = options.receive_timeout}, shared_.bodies);
-    if (!body) {
-      log::debug("a connection ended in the middle of a request's body");
-      return {};
-    }
-    environ.body = *std::move(body);
-    return reply(request, environ);
-  } catch (...) {
-    log_exception("a request was dropped after an exception");
-    return {};
-  }
-}
-
-UniqueFd FastCgiServer::refuse(UniqueFd connection) {
-  try {
-    set_timeouts(connection.get(), kRefusalTime, kRefusalTime);
-    FastCgiRequest request(std::move(connection));
-    http::Environ environ;
-    if (!request.receive(environ)) return {};
-    // The web server sends the whole body before it reads the reply, so the body is read first.
-    if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
-    const ThreadLimits& limits = shared_.pool.limits();
-    environ.body =
-        Error{ErrorKind::unavailable, format("All {} threads are busy (max_threads) and {} requests wait for "
-                                             "a thread (max_waiting); try again later",
-                                             limits.max_calls, limits.max_waiting)};
-    static_cast<void>(reply(request, environ));
+    if (request.receive(environ)) return answer(request, environ, {});
+    log::debug("a connection ended before it sent a whole request");
   } catch (...) {
     log_exception("a request was dropped after an exception");
   }
   return {};
 }
 
+/// Reads the CGI variables before a thread is free, because some requests are answered at once.
+Task<UniqueFd> FastCgiServer::answer_late(UniqueFd connection) {
+  try {
+    const SteadyTime since = system_clock().steady();
+    const int socket = connection.get();
+    FastCgiRequest request(std::move(connection));
+    http::Environ environ;
+    {
+      const ThreadPool::Blocking blocking(shared_.pool);
+      set_timeouts(socket, kRefusalTime, kRefusalTime);
+      if (!request.receive(environ)) co_return UniqueFd();
+      const auto applications = shared_.applications();
+      auto response = applications->at_once ? applications->at_once(environ) : std::nullopt;
+      if (response)
+        co_return answer_at_once(request, *std::move(response), environ.get("REQUEST_METHOD") == "HEAD");
+    }
+    const auto call = co_await shared_.pool.begin_call();
+    const ThreadPool::Blocking blocking(shared_.pool);
+    if (!call) {
+      shared_.note_refused({}, kBusy.status);
+      co_return answer_at_once(request, reply_to(kBusy), environ.get("REQUEST_METHOD") == "HEAD");
+    }
+    set_timeouts(socket, shared_.options.receive_timeout, shared_.options.send_timeout);
+    co_return answer(request, environ, system_clock().steady() - since);
+  } catch (...) {
+    log_exception("a request was dropped after an exception");
+  }
+  co_return UniqueFd();
+}
+
+/// Reads the body and calls the application. `waited` is the time for which the request waited for a thread.
+UniqueFd FastCgiServer::answer(FastCgiRequest& request, http::Environ& environ,
+                               std::chrono::nanoseconds waited) {
+  const Options& options = shared_.options;
+  shared_.trim.note_work();
+  auto body = request.read_body(environ.get("CONTENT_LENGTH"),
+                                {.max_size = options.max_request_body_size,
+                                 .key = options.body_limit_key,
+                                 .discard_time = options.receive_timeout},
+                                shared_.bodies);
+  if (!body) {
+    log::debug("a connection ended in the middle of a request's body");
+    return {};
+  }
+  environ.body = *std::move(body);
+  if (!environ.body && environ.body.error().kind == ErrorKind::unavailable) shared_.overload.note();
+  environ.received = system_clock().steady() - waited;
+  return reply(request, environ);
+}
+
+/// Sends a response without a call of the application. The web server sends the whole body before it reads
+/// the reply, so the body is read first.
+UniqueFd FastCgiServer::answer_at_once(FastCgiRequest& request, http::Response response, bool is_head) {
+  if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
+  const auto end = request.reply(std::move(response), is_head);
+  return end == FastCgiRequest::End::kept ? request.release_connection() : UniqueFd();
+}
+
 UniqueFd FastCgiServer::reply(FastCgiRequest& request, http::Environ& environ) {
+  if (environ.get("REQUEST_ID").empty())
+    environ.set("REQUEST_ID", std::string(environ.get("HTTP_X_REQUEST_ID")));
   environ.set("rest_fcgi.streams", carries_streams_ ? "1" : "");
   environ.set("rest_fcgi.websocket", "");
   http::Response response = answer_of(shared_.applications()->fastcgi, environ);

@@ -31,7 +31,10 @@ class FastCgiServer {
   Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
-  UniqueFd refuse(UniqueFd connection);
+  /// Answers a request that arrived while all threads were busy.
+  Task<UniqueFd> answer_late(UniqueFd connection);
+  UniqueFd answer(FastCgiRequest& request, http::Environ& environ, std::chrono::nanoseconds waited);
+  UniqueFd answer_at_once(FastCgiRequest& request, http::Response response, bool is_head);
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
 
   Shared& shared_;

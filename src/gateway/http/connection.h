@@ -18,6 +18,7 @@
 #include "gateway/shared.h"
 #include "gateway/transport.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/gateway/options.h"
 #include "rest_fcgi/http/addresses.h"
 
@@ -28,15 +29,19 @@ struct HttpPort {
   HttpPort(HttpOptions its_options, std::size_t its_index, std::unique_ptr<boost::asio::ssl::context> its_tls,
            http::Addresses its_proxies)
       : options(std::move(its_options)),
+        body_too_large(format("Request body is larger than {} ({} bytes)", options.body_limit_key,
+                              options.max_request_body_size)),
         index(its_index),
         tls(std::move(its_tls)),
         proxies(std::move(its_proxies)) {}
 
   HttpOptions options;
+  std::string body_too_large;  ///< The sentence of the reply 413.
   std::size_t index;
   std::unique_ptr<boost::asio::ssl::context> tls;  ///< The TLS settings. Null for a port without TLS.
   http::Addresses proxies;
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
+  mutable std::atomic<SteadyTime> next_tls_warning = SteadyTime::min();
 };
 
 struct Peer {
@@ -65,9 +70,11 @@ class HttpConnection {
 
   [[nodiscard]] bool has_allowed_name();
   void log_refused_certificate(const boost::system::error_code& error);
-  [[nodiscard]] http::Response call_application(http::Environ& environ);
+  void add_variables(http::Environ& environ) const;
+  [[nodiscard]] std::optional<http::Response> answer_at_once(const http::Environ& environ) const;
+  [[nodiscard]] http::Response call_application(const http::Environ& environ);
   [[nodiscard]] std::string find_client(const http::Environ& environ) const;
-  void warn_of_proxy(std::string_view text) const;
+  void warn_of_peer(std::atomic<SteadyTime>& next, std::string_view text) const;
 
   Shared& shared_;
   const std::shared_ptr<const HttpPort> port_;

@@ -24,8 +24,6 @@ using http::Status;
 constexpr Refusal kNoHttp = {Status::bad_request, "This is not an HTTP/1.1 request"};
 constexpr Refusal kHeadTooLarge = {Status::request_header_fields_too_large,
                                    "The request's head is too large"};
-constexpr Refusal kBodyTooLarge = {Status::content_too_large,
-                                   "Request body is larger than max_request_body_size"};
 constexpr Refusal kVersion = {Status::http_version_not_supported, "Only HTTP/1.1 and HTTP/1.0 are supported"};
 constexpr Refusal kMethod = {Status::bad_request,
                              "The method has to be a word in capital letters, and not CONNECT"};
@@ -67,7 +65,6 @@ bool names_version(std::string_view bytes) noexcept {
 
 Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   if (code == error::header_limit) return kHeadTooLarge;
-  if (code == error::body_limit) return kBodyTooLarge;
   if (code == error::bad_version) return names_version(bytes) ? kVersion : kNoHttp;
   if (code == error::bad_method) return kMethod;
   if (code == error::bad_target) return kTarget;
@@ -146,7 +143,7 @@ std::optional<Refusal> refusal_of_first_byte(char first) noexcept {
 }
 
 RequestParser::RequestParser(const RequestLimits& limits, const beast::flat_buffer& input, BodyBudget& budget)
-    : input_(input), budget_(budget) {
+    : input_(input), budget_(budget), body_too_large_(limits.body_too_large) {
   header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(limits.max_head_size, UINT32_MAX)));
   body_limit(limits.max_body_size);
 }
@@ -157,7 +154,11 @@ RequestParser::~RequestParser() {
 
 Refusal RequestParser::refusal(beast::error_code code) const noexcept {
   if (refusal_) return *refusal_;
-  if (code == error::buffer_overflow) return is_header_done() ? kChunk : kHeadTooLarge;
+  if (code == error::body_limit) return {Status::content_too_large, body_too_large_};
+  const bool is_chunk =
+      is_header_done() && (code == error::buffer_overflow || code == error::bad_line_ending);
+  if (is_chunk) return kChunk;
+  if (code == error::buffer_overflow) return kHeadTooLarge;
   return refusal_of(code, {static_cast<const char*>(input_.data().data()), input_.size()});
 }
 
@@ -198,10 +199,10 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
 
 void RequestParser::on_field_impl(beast::http::field header, Text name, Text value, beast::error_code& code) {
   using beast::http::field;
-  if (is_header_done()) return;
+  if (is_folded(view_of(name))) return refuse(kFolded, code);
+  if (is_header_done()) return;  // Ignores the trailers of a chunked body.
   if (++headers_ > RequestLimits::kMaxHeaders) return refuse(kHeadTooLarge, code);
   const std::string_view text = view_of(value);
-  if (is_folded(view_of(name), text)) return refuse(kFolded, code);
   if (header == field::host) {
     if (std::exchange(has_host_, true) || !is_host(text)) return refuse(kHost, code);
     environ_.set("SERVER_NAME", host_of(text));
@@ -217,15 +218,13 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether a header's value is folded over several lines (RFC 9112, 5.2). Beast copies a value that
-/// it joins from several lines. Such a value is therefore outside of `input_`, or follows a line feed.
-bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
-  if (value.empty()) return false;
-  const std::less<const char*> before;
-  const char* const begin = header.data() + header.size();
+/// Returns whether a header's value is folded over several lines (RFC 9112, 5.2): whether the line after the
+/// header's line begins with a blank. Beast has joined such lines, and has read the first character after the
+/// last line. REQUIRES: `header` is part of `input_`.
+bool RequestParser::is_folded(std::string_view header) const {
   const char* const end = static_cast<const char*>(input_.data().data()) + input_.size();
-  if (before(value.data(), begin) || !before(value.data(), end)) return true;
-  return std::find(begin, value.data(), '\n') != value.data();
+  const char* const line_feed = std::find(header.data() + header.size(), end, '\n');
+  return end - line_feed < 2 || line_feed[1] == ' ' || line_feed[1] == '\t';
 }
 
 /// Adds the value of a header to its variable. Joins repeated headers with a comma (RFC 9110, 5.3), and
@@ -256,9 +255,18 @@ void RequestParser::on_body_init_impl(const boost::optional<std::uint64_t>& leng
   if (length) body_.reserve(static_cast<std::size_t>(std::min(*length, kEarlyRoom)));
 }
 
+/// Refuses control characters in chunk extensions. A proxy may take a bare line feed as the end of the line.
+void RequestParser::on_chunk_header_impl(std::uint64_t /*size*/, Text extensions, beast::error_code& code) {
+  const std::string_view text = view_of(extensions);
+  const auto is_control = [](char c) {
+    return c != '\t' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7F);
+  };
+  if (std::any_of(text.begin(), text.end(), is_control)) refuse(kChunk, code);
+}
+
 std::size_t RequestParser::on_body_impl(Text bytes, beast::error_code& code) {
   append(body_, view_of(bytes));
-  if (!budget_.add(bytes.size())) refuse(kBodies, code);
+  if (!budget_.add(bytes.size(), body_.size())) refuse(kBodies, code);
   return bytes.size();
 }
 

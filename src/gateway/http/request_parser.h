@@ -10,16 +10,11 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include "gateway/body_budget.h"
+#include "gateway/reply.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
-
-/// The reply to a refused request. Its text never quotes the request.
-struct Refusal {
-  http::Status status = http::Status::bad_request;
-  std::string_view sentence;
-};
 
 /// Returns a Refusal if the first byte of a connection is not HTTP but, for example, TLS.
 [[nodiscard]] std::optional<Refusal> refusal_of_first_byte(char first) noexcept;
@@ -27,6 +22,8 @@ struct Refusal {
 struct RequestLimits {
   std::size_t max_head_size = 65536;
   std::size_t max_body_size = 1048576;
+  /// The sentence of the refusal of a larger body, which names the configuration key and its value.
+  std::string_view body_too_large = "Request body is larger than max_request_body_size";
   static constexpr std::size_t kMaxHeaders = 256;
   /// The largest size in bytes of all CGI variables.
   static constexpr std::size_t kMaxVariables = 262144;
@@ -60,7 +57,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   void refuse(Refusal why, Code& code);
   void take_target(std::string_view target, Code& code);
-  [[nodiscard]] bool is_folded(std::string_view header, std::string_view value) const;
+  [[nodiscard]] bool is_folded(std::string_view header) const;
   bool add_variable(std::string_view header, std::string_view value);
 
   void on_request_impl(boost::beast::http::verb verb, Text method, Text target, int version,
@@ -70,12 +67,13 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Code& code) override;
   std::size_t on_body_impl(Text bytes, Code& code) override;
   std::size_t on_chunk_body_impl(std::uint64_t left, Text bytes, Code& code) override;
-  void on_chunk_header_impl(std::uint64_t /*size*/, Text /*extensions*/, Code& /*code*/) override {}
+  void on_chunk_header_impl(std::uint64_t size, Text extensions, Code& code) override;
   void on_finish_impl(Code& /*code*/) override {}
   void on_response_impl(int /*status*/, Text /*reason*/, int /*version*/, Code& /*code*/) override {}
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
+  const std::string_view body_too_large_;
   /// The refusal by a check of this class. Absent if Beast found the error.
   std::optional<Refusal> refusal_;
   bool expects_continue_ = false;

@@ -13,7 +13,6 @@
 
 #include "gateway/reply.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 
@@ -41,16 +40,6 @@ std::optional<std::uint64_t> promised_size(const http::Response& response) {
     if (name == "Content-Length") return parse_number<std::uint64_t>(value);
   }
   return std::nullopt;
-}
-
-http::Response reply_to(const Refusal& refusal) {
-  std::string body;
-  JsonWriter writer(body);
-  writer.begin_object().key("status").integer(static_cast<int>(refusal.status));
-  writer.key("return").string(refusal.sentence).end_object();
-  http::Response response{refusal.status, {{"Content-Type", "application/json"}}, std::move(body)};
-  if (refusal.status == http::Status::service_unavailable) response.headers.emplace_back("Retry-After", "1");
-  return response;
 }
 
 }  // namespace

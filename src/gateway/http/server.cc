@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 
 #include "gateway/tls.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -56,12 +54,11 @@ Result<std::vector<HttpServer::OpenPort>> HttpServer::open(const Options& option
 }
 
 HttpServer::HttpServer(Shared& shared, std::vector<OpenPort> ports) : shared_(shared) {
-  const std::size_t most = std::max<std::size_t>(shared.options.max_http_connections, 1);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     ports_.push_back(ports[i].port);
     acceptors_.push_back(std::make_unique<Acceptor>(
         shared.pool.context(), std::move(ports[i].socket), ports[i].port->options.name,
-        Acceptor::Handlers{[this, most] { return shared_.http_connections.make_room(most); },
+        Acceptor::Handlers{[this] { return shared_.make_http_room(); }, [this] { shared_.free_descriptor(); },
                            [this, i](UniqueFd socket, const sockaddr_storage& address) {
                              begin(i, std::move(socket), address);
                            }}));
@@ -86,21 +83,33 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
   asio::co_spawn(context, serve(std::move(connection)), asio::detached);
 }
 
-void HttpServer::reread_certificates() {
+Result<HttpServer::Ports> HttpServer::with_new_certificates() const {
   const std::lock_guard lock(mutex_);
-  for (auto& port : ports_) {
+  Ports ports;
+  for (const auto& port : ports_) {
     auto tls = make_tls_context(port->options);
-    if (tls) {
-      port = std::make_shared<const HttpPort>(port->options, port->index, *std::move(tls), port->proxies);
-    } else {
-      log::error(format("the reload of a certificate failed; the old certificate stays in use: {}",
-                        tls.error().message));
-    }
+    if (!tls) return std::move(tls).error();
+    ports.push_back(
+        std::make_shared<const HttpPort>(port->options, port->index, *std::move(tls), port->proxies));
   }
+  return ports;
 }
 
-void HttpServer::stop() {
-  for (const auto& acceptor : acceptors_) acceptor->stop();
+void HttpServer::use(Ports ports) {
+  const std::lock_guard lock(mutex_);
+  ports_.swap(ports);
+}
+
+void HttpServer::keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) {
+  for (std::size_t i = 0; i < acceptors_.size(); ++i)
+    acceptors_[i]->keep([&](int fd) { return keep(ports_[i]->options, fd); });
+}
+
+void HttpServer::stop(bool keeps_health) {
+  for (std::size_t i = 0; i < acceptors_.size(); ++i) {
+    const bool has_health = shared_.options.answers_health || shared_.options.http[i].is_monitoring;
+    if (!keeps_health || !has_health) acceptors_[i]->stop();
+  }
 }
 
 }  // namespace rest_fcgi::gateway

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,18 +32,25 @@ class HttpServer {
 
   void start();
 
-  /// Reads the certificates again. If the files of a port are unreadable or not valid, logs the error and
-  /// keeps the port's old certificate.
-  void reread_certificates();
+  using Ports = std::vector<std::shared_ptr<const HttpPort>>;
 
-  void stop();
+  /// Returns the ports with the certificates that are in the files now. Errors: configuration, with the file.
+  [[nodiscard]] Result<Ports> with_new_certificates() const;
+
+  /// Uses `ports` for new connections.
+  void use(Ports ports);
+
+  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep);
+
+  /// Closes the listening sockets, with `keeps_health` only of ports that do not answer health checks.
+  void stop(bool keeps_health);
 
  private:
   void begin(std::size_t index, UniqueFd socket, const sockaddr_storage& address);
 
   Shared& shared_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const HttpPort>> ports_;  // `mutex_` guards this member.
+  mutable std::mutex mutex_;
+  Ports ports_;  // `mutex_` guards this member.
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
 };
 

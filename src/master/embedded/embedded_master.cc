@@ -6,6 +6,7 @@
 #include "master/embedded/modules/native.h"
 #include "master/embedded/rule_reports.h"
 #include "rest_fcgi/auth/authenticator.h"
+#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/embedded/embedded.h"
@@ -16,14 +17,17 @@ namespace {
 
 struct Admitted final : master::Admitted {
   Admitted(auth::Identity its_caller, Selection its_selection,
-           std::shared_ptr<const lowstate::MasterArguments> its_arguments)
+           std::shared_ptr<const lowstate::MasterArguments> its_arguments,
+           std::shared_ptr<target::Work> its_work)
       : caller(std::move(its_caller)),
         selection(std::move(its_selection)),
-        arguments(std::move(its_arguments)) {}
+        arguments(std::move(its_arguments)),
+        work(std::move(its_work)) {}
   auth::Identity caller;
   Selection selection;
   /// `arguments` belong to a runner or wheel. The rules of `external_auth` were checked with these arguments.
   std::shared_ptr<const lowstate::MasterArguments> arguments;
+  std::shared_ptr<target::Work> work;  ///< The work that the targets of the request may still take.
 };
 
 const Admitted& admitted(const master::Permit& permit) {
@@ -38,6 +42,12 @@ Error no_ssh() {
   return {ErrorKind::invocation,
           "The client 'ssh' needs a Salt master on this host (engine: salt); this server runs the embedded "
           "engine."};
+}
+
+/// Returns whether `name` is MODULE.FUNCTION, the form of the name of every runner and wheel.
+bool has_module_and_function(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && dot != 0 && dot + 1 != name.size() && name.rfind('.') == dot;
 }
 
 auth::Form form_of(lowstate::Client client) {
@@ -141,6 +151,8 @@ class EmbeddedMaster : public master::Master {
     return client != lowstate::Client::ssh;
   }
 
+  [[nodiscard]] bool takes_login_token() const noexcept override { return false; }
+
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
     // The credentials are checked first, so that the error for wrong credentials reveals nothing about
@@ -151,8 +163,10 @@ class EmbeddedMaster : public master::Master {
     if (!identity) return std::move(identity).error();
     if (!has(chunk.client)) return no_ssh();
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
-    Admission admission = chunk.is_local() ? admit_local(*identity, chunk)
-                                           : admit_master(*identity, chunk.client, chunk.master());
+    const auto work = before == nullptr ? std::make_shared<target::Work>(target::Work::kMost, deadline)
+                                        : admitted(*before).work;
+    Admission admission =
+        chunk.is_local() ? admit_local(*identity, chunk, work) : admit_master(*identity, chunk, work);
     if (admission) {
       return permit(chunk, identity->name(), identity->eauth(), deadline, *std::move(admission));
     }
@@ -237,13 +251,14 @@ class EmbeddedMaster : public master::Master {
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
-  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
+  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk,
+                                      const std::shared_ptr<target::Work>& work) const {
     const lowstate::LocalCall& call = chunk.local();
     // Resolves the target only if a rule needs the minions, so that a refused caller costs little time.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
-        selection.emplace(select_visible(*minions_, call.target, pillar_check(identity)));
+        selection.emplace(select_visible(*minions_, call.target, pillar_check(identity), *work));
       }
       return *selection;
     };
@@ -258,7 +273,9 @@ class EmbeddedMaster : public master::Master {
           received.emplace_back(lowstate::sort_arguments(function.args, function.kwargs));
       calls.push_back({function.name, {function.args, function.kwargs}, auth::CallArguments{args, kwargs}});
     }
-    if (!permissions_->allow_local(identity, calls, within)) return not_authorized();
+    if (!permissions_->allow_local(identity, calls, within)) {
+      return work->is_spent() ? target::Work::error() : not_authorized();
+    }
     for (const lowstate::Arguments& arguments : received) {
       if (!arguments.refused) continue;
       return Error{arguments.refused->kind,
@@ -267,7 +284,7 @@ class EmbeddedMaster : public master::Master {
     if (!selected()) return selected().error();
     if (Result<void> checked = runtime_->jobs()->check_returners(call.ret); !checked)
       return std::move(checked).error();
-    return Admission(std::make_shared<Admitted>(identity, *std::move(selected()), nullptr));
+    return Admission(std::make_shared<Admitted>(identity, *std::move(selected()), nullptr, work));
   }
 
   [[nodiscard]] CanReadPillar pillar_check(const auth::Identity& identity) const {
@@ -281,22 +298,44 @@ class EmbeddedMaster : public master::Master {
   /// Checks whether the caller may use the target of a runner. The runner's return shows which minions match,
   /// so the caller must be allowed to read all pillar data that the target compares.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
-                                                 const lowstate::MasterArguments& arguments) const {
+                                                 const lowstate::MasterArguments& arguments,
+                                                 target::Work& work) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
     // This check accepts wrong arguments, because the runner itself refuses them.
     if (!bound || !takes_target(*bound)) return {};
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
-    const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));
+    const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity), work);
+    if (work.is_spent()) return target::Work::error();
     if (!visible && visible.error().kind == ErrorKind::authorization) return not_authorized();
     if (visible && visible->has_hidden) return not_authorized();
     return {};
   }
 
-  [[nodiscard]] Admission admit_master(const auth::Identity& identity, lowstate::Client client,
-                                       const lowstate::MasterCall& call) const {
+  /// Returns whether some rule lets the caller run at least one of the runners, or one of the wheels.
+  [[nodiscard]] bool may_run_some(const auth::Identity& identity, auth::Form form) const {
+    const auth::Subject subject{identity.eauth(), identity.name(), identity.groups()};
+    const auto may_run = [&](const MasterFunction& function) {
+      return !permissions_->explain_master(subject, form, {function.name(), {}}).empty();
+    };
+    const auto any_of = [&](MasterFunctions functions) {
+      return std::any_of(functions.begin(), functions.end(), may_run);
+    };
+    return form == auth::Form::wheel ? any_of(wheels()) : any_of(jobs_runners()) || any_of(other_runners());
+  }
+
+  [[nodiscard]] Admission admit_master(const auth::Identity& identity, const lowstate::Chunk& chunk,
+                                       const std::shared_ptr<target::Work>& work) const {
+    const lowstate::Client client = chunk.client;
+    const lowstate::MasterCall& call = chunk.master();
     const auth::Form form = form_of(client);
     const bool is_runner = form == auth::Form::runner;
+    if (!has_module_and_function(call.function.name)) {
+      if (!may_run_some(identity, form)) return not_authorized();
+      return Error{ErrorKind::invocation,
+                   format("Lowstate chunk {}: 'fun' is {}; the name of a {} has the form MODULE.FUNCTION.",
+                          chunk.index, quoted_excerpt(call.function.name), is_runner ? "runner" : "wheel")};
+    }
     const MasterFunction* const function =
         is_runner ? find_runner(call.function.name) : find_wheel(call.function.name);
     const lowstate::KeywordFilter keeps = [function, is_runner](std::string_view key) {
@@ -314,7 +353,7 @@ class EmbeddedMaster : public master::Master {
       return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
     }
     if (is_runner) {
-      if (auto checked = check_runner_target(identity, *function, **arguments); !checked)
+      if (auto checked = check_runner_target(identity, *function, **arguments, *work); !checked)
         return std::move(checked).error();
     }
     if (client == lowstate::Client::wheel_async && function != nullptr && function->is_secret) {
@@ -322,7 +361,7 @@ class EmbeddedMaster : public master::Master {
                    format("'{}' returns a secret, which must not be in a job cache: use the client wheel.",
                           call.function.name)};
     }
-    return Admission(std::make_shared<Admitted>(identity, Selection(), *std::move(arguments)));
+    return Admission(std::make_shared<Admitted>(identity, Selection(), *std::move(arguments), work));
   }
 
   [[nodiscard]] LocalCaller::Request local_request(

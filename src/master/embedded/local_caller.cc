@@ -250,7 +250,11 @@ Result<master::Job> LocalCaller::run_on_workers(const Request& request, master::
   auto interrupt = [weak = std::weak_ptr(work)](const returner::Load& of, std::size_t call) {
     log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
     const auto interrupted = weak.lock();
-    if (interrupted) interrupted->deliver(of, {of.minions[call], Json::string(kInterrupted), 1, false, ""});
+    if (!interrupted) return;
+    interrupted->jobs->add_return(of, {of.minions[call], Json::string(kInterrupted), 1, false, ""},
+                                  interrupted->extra);
+    if (interrupted->returns)
+      interrupted->returns->put(Error{ErrorKind::unavailable, std::string(kInterrupted)});
   };
   work->running = std::make_shared<RunningJob>(*std::move(load), work->job->ret(), std::move(interrupt));
   const auto durability = returns ? returner::Durability::committed : returner::Durability::durable;

@@ -155,7 +155,8 @@ Result<master::Started> MasterCaller::run_on_worker(const std::shared_ptr<Master
   master::Started started{job->jid(), job->tag()};
   auto interrupt = [job, returns](const returner::Load&, std::size_t) {
     log::warning(format("{} was interrupted: the engine shuts down", job->tag()));
-    job->deliver({Json::string(kInterrupted), false}, returns);
+    job->deliver({Json::string(kInterrupted), false}, nullptr);
+    if (returns) returns->put(Error{ErrorKind::unavailable, std::string(kInterrupted)});
   };
   const auto running = std::make_shared<RunningJob>(job->load(), "", std::move(interrupt));
   const auto durability = returns ? returner::Durability::committed : returner::Durability::durable;

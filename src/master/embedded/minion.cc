@@ -2,11 +2,15 @@
 #include "master/embedded/minion.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/text.h"
+#include "rest_fcgi/auth/rsa_pair.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::embedded {
 
@@ -31,6 +35,17 @@ JsonDocument merged(JsonValue base, JsonValue over) {
   return own_document(written_json([&](JsonWriter& writer) { write_merged(writer, base, over, false); }));
 }
 
+/// Returns the grain `server_id` of Salt: the last 31 bits of the SHA-256 of the minion's id.
+std::uint32_t server_id(std::string_view id) {
+  const Result<std::string> fingerprint = auth::fingerprint_of(id, "sha256");
+  if (!fingerprint) return 0;
+  std::string digits = *fingerprint;
+  std::erase(digits, ':');
+  constexpr std::size_t kDigits = 8;
+  constexpr std::uint32_t kBits = 0x7fffffff;
+  return parse_number<std::uint32_t>(digits.substr(digits.size() - kDigits), 16).value_or(0) & kBits;
+}
+
 Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
   if (Result<void> checked = check_minion_id(options.id); !checked) return std::move(checked).error();
   Result<JsonDocument> pillar = object(options.pillar, "pillar", options.id);
@@ -38,9 +53,11 @@ Result<Minion> make_minion(const MinionOptions& options, JsonValue host) {
   Result<JsonDocument> declared = object(options.grains, "grains", options.id);
   if (!declared) return std::move(declared).error();
 
+  const JsonDocument computed =
+      own_document(Json::trusted(format("{{\"server_id\": {}}}", server_id(options.id))));
   const JsonDocument id =
       own_document(Json::trusted(format("{{\"id\": {}}}", Json::string(options.id).text())));
-  const JsonDocument own = merged(declared->root(), id.root());
+  const JsonDocument own = merged(merged(computed.root(), declared->root()).root(), id.root());
   return Minion{options.id, merged(host, own.root()), *std::move(pillar)};
 }
 

@@ -120,7 +120,8 @@ Result<QuestionTarget> read_target(const std::string& tgt, const Minions& minion
     return Error{ErrorKind::invocation,
                  format("target: found '{}', expected @runner, @wheel or a compound target", tgt)};
   }
-  auto selection = select(minions, compound_target(tgt));
+  target::Work work;
+  auto selection = select(minions, compound_target(tgt), work);
   if (!selection) return std::move(selection).error();
   return QuestionTarget{true, auth::Form::runner, *std::move(selection)};
 }
@@ -184,8 +185,9 @@ struct Explainer {
       return std::any_of(found.begin(), found.end(),
                          [](const Finding& finding) { return finding.kind == Finding::Kind::allows; });
     };
+    target::Work work;
     return !select_visible(minions, compound_target(question.tgt),
-                           make_pillar_check(minions, rule_targets, pillar_functions, allows));
+                           make_pillar_check(minions, rule_targets, pillar_functions, allows), work);
   }
 };
 
@@ -218,9 +220,13 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   const Explainer explainer{question, *target, **permissions, *rule_targets, **minions};
   Explanation explanation;
   for (const auth::EauthOptions& eauth : auth.external_auth) {
+    if (!question.eauth.empty() && eauth.name != question.eauth) continue;
     explainer.explain(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end(), explanation);
   }
-  if (explanation.text.empty()) explanation.text = "external_auth has no back end: no user can log in\n";
+  if (explanation.text.empty()) {
+    const std::string name = question.eauth.empty() ? "" : " " + question.eauth;
+    explanation.text = format("external_auth has no back end{}: no user can log in\n", name);
+  }
   return explanation;
 }
 

@@ -50,6 +50,19 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
+bool allows_each(const auth::Permissions& permissions, const auth::Subject& subject,
+                 const lowstate::LocalCall& call) {
+  const auth::TargetsWithin within = [&](std::string_view rule) { return is_within(call.target, rule); };
+  return std::all_of(call.functions.begin(), call.functions.end(), [&](const lowstate::Function& function) {
+    return is_allowed(permissions, subject, within, function);
+  });
+}
+
+/// What `SaltMaster::is_surely_allowed` returns for a chunk.
+struct Allowed final : master::Admitted {
+  bool is_surely_allowed = false;
+};
+
 /// Returns whether the checks of a chunk use the configuration, such as nodegroups. The errors of these
 /// checks reveal configuration, so `admit` checks the login first.
 bool needs_lookup(const lowstate::Chunk& chunk) {
@@ -80,13 +93,8 @@ Error refuse_jid_inline(const lowstate::Chunk& chunk) {
 
 Result<void> check_each_function(const auth::Permissions& permissions, const auth::Subject& subject,
                                  const lowstate::LocalCall& call) {
-  if (call.functions.size() < 2) return {};
-  const auth::TargetsWithin within = [&](std::string_view rule) { return is_within(call.target, rule); };
-  for (const lowstate::Function& function : call.functions) {
-    if (is_allowed(permissions, subject, within, function)) continue;
-    return Error{ErrorKind::authorization, "Authorization error occurred."};
-  }
-  return {};
+  if (call.functions.size() < 2 || allows_each(permissions, subject, call)) return {};
+  return Error{ErrorKind::authorization, "Authorization error occurred."};
 }
 
 Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
@@ -122,6 +130,7 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
       return std::move(confirmed).error();
     }
   }
+  auto admitted = std::make_shared<Allowed>();
   std::string user(known ? (*grant)->name : credentials.username);
   std::string eauth(known ? (*grant)->eauth : credentials.eauth);
   if (chunk.is_local()) {
@@ -134,12 +143,17 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
     auto checked =
         ssh ? check_ssh(chunk, subject, rules, deadline) : check_local(chunk, subject, rules, goes_inline);
     if (!checked) return std::move(checked).error();
+    admitted->is_surely_allowed = !ssh && !goes_inline && allows_each(rules, subject, chunk.local());
   }
   const bool wheel = chunk.client == lowstate::Client::wheel || chunk.client == lowstate::Client::wheel_async;
   if (wheel) {
     if (auto checked = check_wheel_arguments(chunk.master()); !checked) return std::move(checked).error();
   }
-  return permit(chunk, std::move(user), std::move(eauth), deadline);
+  return permit(chunk, std::move(user), std::move(eauth), deadline, std::move(admitted));
+}
+
+bool SaltMaster::is_surely_allowed(const Permit& permit) {
+  return static_cast<const Allowed&>(permit.admitted()).is_surely_allowed;
 }
 
 Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,

@@ -37,6 +37,16 @@ Error shown_refusal(const Error& error, std::string_view user, std::string_view 
   return refusal;
 }
 
+Error outcome_unknown(Error error) {
+  error.message += " Whether it carried out the request is not known.";
+  return error;
+}
+
+Error login_unchecked(Error error) {
+  error.message = format("The login was not checked, and nothing ran: {}", error.message);
+  return error;
+}
+
 Credentials credentials_of(SecretView token) {
   return {.kind = Credentials::Kind::token, .token = token};
 }
@@ -83,9 +93,10 @@ Result<void> MasterClient::log_out(SecretView token, const auth::Grant& grant) c
 
 Result<void> MasterClient::confirm(const Credentials& credentials, SteadyTime deadline) const {
   const auto try_credentials = [&]() -> Result<void> {
-    const auto reply = requests_->request({kConfirm.priority, credentials.remote}, login_load(credentials),
-                                          until(kConfirm, deadline));
-    if (!reply) return reply.error();
+    bool is_sent = false;
+    const auto reply = requests_->request({kConfirm.priority, credentials.remote, &is_sent},
+                                          login_load(credentials), until(kConfirm, deadline));
+    if (!reply) return is_sent ? login_unchecked(reply.error()) : reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
     // Every user may run the function of this load. An error about permissions therefore means that a setting
@@ -116,16 +127,19 @@ Result<auth::Grant> MasterClient::ask(const Credentials& credentials, SteadyTime
   const SendOptions& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
     const SendOptions options{first.priority, first.timeout * tries};
-    auto reply = requests_->request({options.priority, credentials.remote}, token_load(credentials),
+    bool is_sent = false;
+    auto reply = requests_->request({options.priority, credentials.remote, &is_sent}, token_load(credentials),
                                     until(options, deadline));
     if (!reply) {
       const bool lost = reply.error().kind == ErrorKind::timeout && system_clock().steady() < deadline;
       if (lost && tries < kTries) continue;
-      return std::move(reply).error();
+      return is_sent ? login_unchecked(std::move(reply).error()) : std::move(reply).error();
     }
     const std::string_view bytes(reply->data(), reply->size());
     auto answer = by_token ? read_get_token_reply(bytes) : read_mk_token_reply(bytes);
-    if (answer || !is_refusal(answer.error())) return answer;
+    // A back end that takes no token raises an exception in the master. salt-api then answers 401, too.
+    const bool may_raise = !by_token && credentials.token.size() != 0;
+    if (answer || !(may_raise || is_refusal(answer.error()))) return answer;
     return Error{ErrorKind::authentication, kRefused};
   }
 }
@@ -177,9 +191,11 @@ Result<void> MasterClient::send_once(const Permit& permit, const SendOptions& op
                                      const Steps& steps) const {
   Result<WipedBytes> load = steps.write(caller);
   if (!load) return std::move(load).error();
-  const auto reply = requests_->request({options.priority, permit.chunk().credentials.remote},
-                                        *std::move(load), until(options, permit.deadline()), steps.before);
-  if (!reply) return reply.error();
+  steps.is_sent = false;
+  auto reply = requests_->request({options.priority, permit.chunk().credentials.remote, &steps.is_sent},
+                                  *std::move(load), until(options, permit.deadline()), steps.before);
+  if (!reply && steps.is_sent) return outcome_unknown(std::move(reply).error());
+  if (!reply) return std::move(reply).error();
   Result<void> read = steps.read({reply->data(), reply->size()});
   if (!read && is_refusal(read.error())) {
     log::info(format("the Salt master refused lowstate chunk {} of user \"{}\": {}", permit.chunk().index,

@@ -70,10 +70,12 @@ class MasterClient {
 
   /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. A refused load did
   /// not run, so it is sent once more with a new token. Fails with the errors of these functions, and with
-  /// `authentication`, `throttled` or `authorization`.
+  /// `authentication`, `throttled` or `authorization`. `is_sent` may be null. It gets the value true if the
+  /// master may have the load, also after an error.
   template <class T>
   [[nodiscard]] Result<T> call(const master::Permit& permit, const SendOptions& options, const Write& write,
-                               Result<T> (*read)(std::string_view), const Before& before = {}) const {
+                               Result<T> (*read)(std::string_view), const Before& before = {},
+                               bool* is_sent = nullptr) const {
     std::optional<T> value;
     const auto keep = [&](std::string_view bytes) -> Result<void> {
       Result<T> answer = read(bytes);
@@ -81,7 +83,8 @@ class MasterClient {
       value = *std::move(answer);
       return {};
     };
-    Result<void> sent = send(permit, options, {write, before, keep});
+    bool ignored = false;
+    Result<void> sent = send(permit, options, {write, before, keep, is_sent != nullptr ? *is_sent : ignored});
     if (!sent) return std::move(sent).error();
     return *std::move(value);
   }
@@ -91,6 +94,7 @@ class MasterClient {
     const Write& write;
     const Before& before;
     std::function<Result<void>(std::string_view)> read;
+    bool& is_sent;
   };
 
   Result<void> send(const master::Permit& permit, const SendOptions& options, const Steps& steps) const;

@@ -21,8 +21,8 @@
 // clang-format on
 namespace rest_fcgi::salt {
 
-/// The text of Salt's error for a master that does not run.
-inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
+/// The text of Salt's error for a master that does not run, and what happened to the request.
+inline constexpr const char* kMasterNotAvailable = "Salt Master is not available. Nothing was sent.";
 
 enum class Framing {
   bare,         ///< `bare` means that the stream is one msgpack map after the other.

@@ -65,7 +65,16 @@ Result<void> LiveRuntime::ping_master(SteadyTime deadline) {
 }
 
 std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
-  return workers_.close(deadline) ? 0 : 1;
+  const std::size_t running = workers_.close(deadline) ? 0 : 1;
+  stop_.request_stop();
+  EventBus* bus = nullptr;
+  {
+    const std::lock_guard lock(bus_mutex_);
+    bus = bus_.get();
+  }
+  if (bus != nullptr) bus->stop();
+  requests_->end();
+  return running;
 }
 
 Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,

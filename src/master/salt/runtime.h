@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <stop_token>
 
 #include "master/salt/events/event_bus.h"
 #include "master/salt/events/event_socket.h"
@@ -28,6 +29,8 @@ class LiveRuntime final : public Runtime {
   [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
+  /// A stop of this token asks the programs of the client `ssh` to end.
+  [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
@@ -45,6 +48,7 @@ class LiveRuntime final : public Runtime {
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // `bus_mutex_` guards the event bus.
   EventPusher pusher_;
+  std::stop_source stop_;
   master::JidSource jids_;
   // The threads of asynchronous wheels use the other members, so `workers_` is destroyed before the other
   // members.

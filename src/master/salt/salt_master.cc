@@ -15,6 +15,7 @@ namespace {
 
 using master::Permit;
 using master::Publication;
+using master::still_runs;
 using master::with_jid;
 using What = Publication::What;
 
@@ -136,7 +137,7 @@ MasterClient::Before expecting(EventBus& bus, std::string_view jid,
 SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
                        std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime)
     : options_(options),
-      nodegroups_(options.nodegroups, options.conf_file),
+      nodegroups_(options.nodegroups),
       client_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
       ssh_(options.ssh, options.conf_file),
@@ -144,13 +145,19 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
 
 Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication,
                                      const MasterClient::Before& before) const {
-  const auto load = load_of(permit, publication, options_, nodegroups_);
-  if (!load) return load.error();
+  auto load = load_of(permit, publication, options_, nodegroups_);
+  if (!load) return std::move(load).error();
+  // With a job id of this program, the caller can find the job even if the master's reply is lost.
+  const bool may_choose_jid = publication.what == What::call && is_surely_allowed(permit);
+  std::string jid = load->jid.empty() && may_choose_jid ? runtime_->next_jid() : std::string(load->jid);
+  load->jid = jid;
+  bool is_sent = false;
   Result<master::Job> job = client_.call(
       permit, publication.what == What::find_job ? kQuestion : kPublish,
-      [&](const Caller& caller) { return pack_publish(*load, caller); }, read_publish_reply, before);
-  if (!job && may_have_run(job.error())) return with_jid(std::move(job).error(), load->jid);
-  return job;
+      [&](const Caller& caller) { return pack_publish(*load, caller); }, read_publish_reply, before,
+      &is_sent);
+  if (job || !is_sent || !may_have_run(job.error())) return job;
+  return with_jid(std::move(job).error(), jid);
 }
 
 Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication& publication,
@@ -169,7 +176,7 @@ Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication&
   const auto listening = expectation->listen(
       job->jid,
       std::make_shared<JobListener>(returns, job->minions, published_call(permit, publication), options));
-  if (!listening) return with_jid(listening.error(), job->jid);
+  if (!listening) return still_runs(listening.error(), job->jid);
   return job;
 }
 
@@ -196,7 +203,7 @@ Result<SaltMaster::StartedRunner> SaltMaster::start(const Permit& permit, const 
   if (!started) return std::move(started).error();
   auto listener = std::make_shared<RunnerListener>(returns, call.full_return);
   const auto listening = expectation->listen(started->jid, listener);
-  if (!listening) return with_jid(listening.error(), started->jid);
+  if (!listening) return still_runs(listening.error(), started->jid);
   return StartedRunner{std::move(listener), *std::move(started)};
 }
 
@@ -295,7 +302,7 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
 
 Result<master::SshReply> SaltMaster::ssh(const Permit& permit, std::size_t max_bytes) {
   std::string jid = runtime_->next_jid();
-  auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes);
+  auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes, runtime_->stop_token());
   if (!reply) return with_jid(std::move(reply).error(), jid);
   return master::SshReply{std::move(jid), *std::move(reply)};
 }

@@ -55,6 +55,9 @@ class SaltMaster final : public master::Master {
   /// a refused token, with `authorization`, or with `unavailable` if salt-ssh is missing.
   [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                        const auth::Permissions& rules, SteadyTime deadline) const;
+  /// Returns whether the rules of external_auth allow the permit's chunk for all minions of its target. If
+  /// the Salt master refuses a load that has a job id, it shows the load and its token on its event bus.
+  [[nodiscard]] static bool is_surely_allowed(const master::Permit& permit);
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                                          const MasterClient::Before& before) const;
   struct StartedRunner {

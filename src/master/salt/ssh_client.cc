@@ -14,9 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -32,9 +34,22 @@ Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};
 }
 
-bool is_program(const std::string& path) {
+/// Returns the error of a file of this host. The log gets the path of the file, and the caller does not.
+Error unusable(std::string_view file, const std::string& path, std::string_view why) {
+  log::warning(format("the client ssh is not available: {} {}: {}", file, path, why));
+  return unavailable(format("The client ssh is not available: {} of this server: {}.", file, why));
+}
+
+/// Returns why this process cannot run a program, or std::nullopt.
+std::optional<std::string> why_unusable(const std::string& path) {
+  if (::access(path.c_str(), X_OK) != 0) return errno_text();
   std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  if (std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  return "found another kind of file, expected a program";
+}
+
+bool is_program(const std::string& path) {
+  return !why_unusable(path);
 }
 
 std::string search_path() {
@@ -53,20 +68,18 @@ std::optional<std::string> in_search_path(const std::string& name) {
 }
 
 /// Returns the path of the Python that the first line of a script names. The line contains this path, or it
-/// runs env(1) with the name of the Python.
-std::optional<std::string> named_by_first_line(const std::string& script) {
-  std::ifstream file(script, std::ios::binary);
+/// runs env(1) with the name of the Python. Returns std::nullopt if the line names no Python.
+std::optional<std::string> named_by_first_line(std::ifstream& script) {
   std::string text(kFirstLine, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  script.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(script.gcount()));
   if (!text.starts_with("#!")) return std::nullopt;
   std::istringstream words(text.substr(2, std::min(text.find('\n'), text.size()) - 2));
   for (std::string word; words >> word;) {
     const std::string name = word.substr(word.rfind('/') + 1);
     if (name == "env" || word.starts_with('-')) continue;
     if (!name.starts_with("python")) return std::nullopt;
-    if (word.starts_with('/')) return is_program(word) ? std::optional(word) : std::nullopt;
-    return in_search_path(name);
+    return word.starts_with('/') ? word : in_search_path(name);
   }
   return std::nullopt;
 }
@@ -119,6 +132,8 @@ Result<Json> answer_in(const std::string& output) {
     if (const auto reply = document.root().find("return")) return reply->json();
     if (const auto error = document.root().find("error")) {
       const auto kind = document.root().find("kind").value_or(JsonValue());
+      const auto detail = document.root().find("detail").value_or(JsonValue());
+      if (!detail.text().empty()) log::warning(format("the client ssh: {}", detail.text()));
       return Error{kind_named(kind.text()), std::string(error->text())};
     }
   }
@@ -147,14 +162,21 @@ Json ssh_request(const lowstate::LocalCall& call, std::string_view jid) {
 }
 
 Result<std::string> python_of(const std::string& script) {
-  if (auto named = named_by_first_line(script)) return *std::move(named);
+  std::ifstream file(script, std::ios::binary);
+  if (!file) return unusable("salt-ssh", script, errno_text());
+  std::optional<Error> bad;
+  if (auto named = named_by_first_line(file)) {
+    const auto why = why_unusable(*named);
+    if (!why) return *std::move(named);
+    bad = unusable("the Python of salt-ssh", *named, *why);
+  }
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::canonical(script, ignored).parent_path();
   for (const char* const name : {"python3", "bin/python3"}) {
     std::string beside = folder / name;
     if (!folder.empty() && is_program(beside)) return beside;
   }
-  return unavailable(format("The client ssh is not available: {} does not name an existing Python.", script));
+  return bad ? *std::move(bad) : unusable("salt-ssh", script, "its first line names no Python");
 }
 
 SshClient::SshClient(SshOptions options, const std::string& conf_file)
@@ -165,15 +187,17 @@ SshClient::SshClient(SshOptions options, const std::string& conf_file)
 
 Result<std::string> SshClient::python() const {
   if (!options_.program.empty()) {
-    if (is_program(options_.program)) return python_of(options_.program);
-    return unavailable(format("salt-ssh is not installed: the program {} does not exist.", options_.program));
+    if (const auto why = why_unusable(options_.program)) {
+      return unusable("the program of salt_ssh: program", options_.program, *why);
+    }
+    return python_of(options_.program);
   }
   if (const auto found = in_search_path("salt-ssh")) return python_of(*found);
   return unavailable("salt-ssh is not installed on this host.");
 }
 
 Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
-                            std::size_t max_bytes) const {
+                            std::size_t max_bytes, const std::stop_token& stop) const {
   auto python = this->python();
   if (!python) return std::move(python).error();
   if (!places_.try_acquire_until(deadline)) {
@@ -190,8 +214,12 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =
       std::max(milliseconds(1), std::chrono::ceil<milliseconds>(deadline - system_clock().steady()));
-  const Result<Ended> ended = programs_.run(program, std::stop_token());
-  if (!ended) return ended.error();
+  const Result<Ended> ended = programs_.run(program, stop);
+  if (!ended) {
+    log::warning(format("the client ssh cannot run: {}", ended.error().message));
+    return unavailable(
+        "The client ssh is not available: its program cannot be started (salt_ssh: run_helper).");
+  }
   if (auto bad = bad_end(*ended)) return *std::move(bad);
   return answer_in(ended->output);
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <semaphore>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,9 @@ class SshClient {
 
   /// Runs a call. At `deadline` the call is killed with its child processes. Fails with `timeout`, with
   /// `reply_too_large` above `max_bytes`, with `invocation` for an unknown roster, or with `unavailable` if
-  /// salt-ssh does not work.
+  /// salt-ssh does not work or after a stop request.
   [[nodiscard]] Result<Json> run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
-                                 std::size_t max_bytes) const;
+                                 std::size_t max_bytes, const std::stop_token& stop = {}) const;
 
  private:
   const SshOptions options_;

@@ -254,8 +254,9 @@ std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& optio
                 kWhatHasApiV3);
 }
 
-std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options, bool uses_v2) {
-  return [options = std::move(options), uses_v2,
+std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options, bool uses_v2,
+                                                                 std::string root) {
+  return [options = std::move(options), uses_v2, key = std::move(root) + "/health",
           client = std::shared_ptr<etcd::Client>()](SteadyTime deadline) mutable -> Result<void> {
     if (!client) {
       auto made = etcd::Client::make(options);
@@ -263,11 +264,17 @@ std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options o
       client = *std::move(made);
     }
     if (uses_v2) {
-      const auto root = client->get_v2("/", false, deadline);
-      return root ? Result<void>() : root.error();
+      const auto found = client->get_v2("/", false, deadline);
+      return found ? Result<void>() : found.error();
     }
-    const auto range = client->range({.key = "rest_fcgi/health", .limit = 1}, deadline);
-    return range ? Result<void>() : range.error();
+    using etcd::Compare;
+    // No client puts this key, so the condition that it exists is false.
+    etcd::TxnRequest request;
+    request.compare.push_back(
+        {.key = key, .target = Compare::Target::version, .result = Compare::Result::greater});
+    request.success.push_back({etcd::PutRequest{.key = key, .value = "1"}});
+    const auto asked = client->txn(request, deadline);
+    return asked ? Result<void>() : asked.error();
   };
 }
 

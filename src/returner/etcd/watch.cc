@@ -352,6 +352,7 @@ class EtcdWatch : public Watch {
   void begin_again() {
     if (!changes_->begin(steady_clock::now() + kBeginTime)) return;
     jobs_.forget();
+    listen_at_ = {};  // A cluster that was replaced or restored does not have the key of this listener.
     log::warning(format("etcd: the watch lost changes: {}", lost_));
     listener_.lost(std::exchange(lost_, {}));
   }

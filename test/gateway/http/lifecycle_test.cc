@@ -71,6 +71,14 @@ TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 
   CHECK(!HttpPeer(port_of(options), true, TLS1_1_VERSION).connected());
 }
 
+TEST_CASE("HTTPS to a port without TLS is one warning that names TLS") {
+  const Options options = with_http();
+  const RunningGateway server(echo, options);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(HttpPeer(port_of(options), true).connected());
+  CHECK(server.log().count("the client speaks TLS (https://), but this port has no TLS") == 1);
+  CHECK(HttpPeer(port_of(options)).request(http_get()).status == 200);
+}
+
 TEST_CASE("a TLS port answers plain HTTP with 400 and closes connections without a handshake") {
   Options options = with_tls();
   options.http.push_back(options.http[0]);
@@ -169,8 +177,8 @@ TEST_CASE("open warns about a world-readable key and refuses a key with a passph
 TEST_CASE("open refuses a port in use and an unknown host with HOST:PORT") {
   const Options options = with_http();
   const RunningGateway server(echo, options);
-  CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
-                                ": Address already in use");
+  CHECK(refusal(options).starts_with("rest_cherrypy: cannot listen on 127.0.0.1:" +
+                                     std::to_string(port_of(options)) + ": Address already in use: "));
   Options nowhere = with_http();
   // A host name with a label of more than 63 characters is invalid, so the test needs no DNS.
   nowhere.http[0].host = std::string(64, 'x');
@@ -227,7 +235,7 @@ TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets request
   CHECK(reply.header("Connection") == "close");
   CHECK(waiting.reply().body == "waits");
   CHECK(sender.reply().body == "comes slowly");
-  CHECK(server.wait().in_flight == 0);
+  CHECK(server.wait().running == 0);
 }
 
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {

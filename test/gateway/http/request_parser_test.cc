@@ -185,7 +185,8 @@ TEST_CASE("a head with invalid, folded, missing or too large headers is refused"
   CHECK(parse(with_headers(many)) == large);
   const std::string folded = "400 A header must not continue on the next line";
   for (const std::string lines :
-       {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "Transfer-Encoding: \r\n chunked\r\n"}) {
+       {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "Transfer-Encoding: \r\n chunked\r\n", "A:\r\n \r\n",
+        "A: \r\n\t\r\n", "A:\r\n \r\n \r\n", "A: b\r\n \r\nC: d\r\n", "Content-Length:\r\n \r\n 5\r\n"}) {
     CAPTURE(lines);
     CHECK(parse(with_headers(lines)) == folded);
     CHECK(parse_in_steps(with_headers(lines), 1).first == folded);
@@ -199,8 +200,20 @@ TEST_CASE("a body beyond max_body_size, and malformed chunks, are refused") {
                                     std::string("ffffffffffffffff\r\n")})
     CHECK(parse(chunked(chunks)) == large);
   const std::string wrong = "400 The body's chunks are malformed";
-  for (const char* chunks : {"x\r\n", "-1\r\n", "11111111111111111\r\n", "1 \r\nb", "1\r\nbody\r\n"})
+  for (const char* chunks :
+       {"x\r\n", "-1\r\n", "11111111111111111\r\n", "1 \r\nb", "1\r\nbody\r\n",
+        "1;a=\"\n\"\r\nb\r\n0\r\n\r\n", "1;a=\"x\\\n\"\r\nb\r\n0\r\n\r\n", "1;a=\"\x01\"\r\nb\r\n0\r\n\r\n",
+        "1;a=\nb\r\nb\r\n0\r\n\r\n", "1\nb\r\n0\r\n\r\n", "1;a\n\r\nb\r\n0\r\n\r\n",
+        "1\r\nb\r\n0;a=\"\n\"\r\n\r\n", "1\r\nb\n0\r\n\r\n", "1\rb"}) {
+    CAPTURE(chunks);
     CHECK(parse(chunked(chunks)) == wrong);
+  }
+  CHECK(parse(chunked("1;a=\"b \tc\";d\r\nb\r\n0\r\n\r\n")).ends_with("\n\nb"));
+  for (const char* trailer : {"A: b\r\n c\r\n", "A:\r\n \r\n"}) {
+    CAPTURE(trailer);
+    CHECK(parse(chunked("1\r\nb\r\n0\r\n" + std::string(trailer) + "\r\n")) ==
+          "400 A header must not continue on the next line");
+  }
   CHECK(parse_in_steps(chunked("1;" + std::string(10'000, 'x')), 100).first == wrong);
   CHECK(parse_in_steps(chunked("0\r\n" + std::string(10'000, 'x')), 100).first != "incomplete");
 }

@@ -208,7 +208,7 @@ TEST_CASE("SIGTERM ends the feeds of HTTP, WebSocket and FastCGI") {
   records.close();
   chunks.close();
   CHECK(websocket.closed_within(kSoon));
-  CHECK(server.wait().in_flight == 0);
+  CHECK(server.wait().running == 0);
   CHECK(source->open_feeds() == 0);
 }
 

@@ -167,6 +167,24 @@ TEST_CASE("an authorized caller gets the error of a wrong target or runner, but 
   CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 
+TEST_CASE("a runner or wheel without the form MODULE.FUNCTION is named to users who may run some only") {
+  EmbeddedEngine engine;
+  const auto refusal = [&engine](std::string_view client, std::string_view fun, std::string_view user) {
+    return engine.refusal(format(R"("client": "{}", "fun": "{}")", client, fun), user);
+  };
+  for (const char* client : {"runner", "runner_async", "wheel", "wheel_async"}) {
+    for (const char* fun : {"manage", "key.list.all", ".up", "key.", "."}) {
+      CAPTURE(client);
+      CAPTURE(fun);
+      const Error error = refusal(client, fun, "fred");
+      CHECK(error.kind == ErrorKind::invocation);
+      CHECK(holds(error.message, format("'{}'", fun)));
+      CHECK(holds(error.message, "MODULE.FUNCTION"));
+      CHECK(refusal(client, fun, "eve").kind == ErrorKind::authorization);
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(WithEngine, "a call that matches no minion is a job without jid and minions") {
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());
@@ -348,7 +366,7 @@ TEST_CASE("calls that have not ended at the deadline of a shutdown are recorded 
   }
 }
 
-TEST_CASE("a caller gets the interrupted return of a shutdown") {
+TEST_CASE("a caller gets an error if a shutdown interrupts its call") {
   const test::CapturedLog log;
   EmbeddedEngine engine;
   auto returns = std::make_shared<master::Returns>();
@@ -360,15 +378,10 @@ TEST_CASE("a caller gets the interrupted return of a shutdown") {
   CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);
   const auto ret = returns->take(EmbeddedEngine::soon());
   REQUIRE(ret.has_value());
-  const auto& minions_ret = std::get<master::Return>(*ret);
-  CHECK(minions_ret.ret.text() == kInterruptedText);
-  CHECK(minions_ret.retcode == 1);
-  CHECK_FALSE(minions_ret.success);
+  CHECK(std::get<Error>(*ret).kind == ErrorKind::unavailable);
   const auto runner_ret = runner_returns->take(EmbeddedEngine::soon());
   REQUIRE(runner_ret.has_value());
-  REQUIRE(*runner_ret);
-  CHECK((**runner_ret).ret.text() == kInterruptedText);
-  CHECK(holds((**runner_ret).data.text(), "\"success\": false"));
+  CHECK(runner_ret->error().kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("without a rule for pillar, targets that look into pillar are refused, whether they match or not") {

@@ -43,9 +43,9 @@ struct Fixture {
           {"*", {rule("", {fun("test.ping", 16)}, 16)}}}});
   }
 
-  std::string explain(std::string user, std::string fun, std::string tgt) {
+  std::string explain(std::string user, std::string fun, std::string tgt, std::string eauth = "") {
     const auto explanation =
-        embedded::explain(options, auth, {std::move(user), std::move(fun), std::move(tgt)});
+        embedded::explain(options, auth, {std::move(eauth), std::move(user), std::move(fun), std::move(tgt)});
     if (!explanation) return explanation.error().message;
     CHECK(explanation->allowed == (explanation->text.find("\n  allowed\n") != std::string::npos));
     return explanation->text;
@@ -97,6 +97,11 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(explain("alice", "grains.items", "*").ends_with(none));
   CHECK(explain("eve", "test.echo", "*").ends_with(none));
   CHECK(explain("alice", "key.accept", "@wheel").ends_with(none));
+}
+
+TEST_CASE_FIXTURE(Fixture, "explain of a back end's user explains this back end only") {
+  CHECK(explain("alice", "test.ping", "*", "auto").ends_with("  allowed\n"));
+  CHECK(holds(explain("alice", "test.ping", "*", "ldap"), "no back end ldap"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "explain takes @runner and @wheel as targets") {

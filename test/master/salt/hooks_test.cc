@@ -99,7 +99,7 @@ TEST_CASE("--check-config shows whether this user can connect to the event bus a
   const test::TempDir dir;
   salt::Options options;
   options.sock_dir = dir.path().string();
-  const std::string missing = ": No such file or directory; is the Salt master running";
+  const std::string missing = ": No such file or directory; no Salt master runs";
   const std::string pub = dir / "master_event_pub.ipc";
   const std::string pull = dir / "master_event_pull.ipc";
   CHECK(salt::describe_event_bus(options).starts_with("cannot connect: " + pub + missing));

@@ -11,13 +11,16 @@
 
 #include <doctest/doctest.h>
 
+#include "../../support/captured_log.h"
 #include "../../support/environment.h"
+#include "../../support/holds.h"
 #include "../../support/temp_dir.h"
 #include "calls/fixtures.h"
 #include "rest_fcgi/core/format.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;
+using test::holds;
 using test::SaltWorld;
 
 namespace {
@@ -159,8 +162,10 @@ TEST_CASE("salt-ssh is found in PATH or at its path, and its Python in its first
   }
   salt::SshOptions elsewhere;
   elsewhere.program = "/nosuch/salt-ssh";
-  CHECK(salt::SshClient(elsewhere, "m").python().error().message ==
-        "salt-ssh is not installed: the program /nosuch/salt-ssh does not exist.");
+  const Error missing = salt::SshClient(elsewhere, "m").python().error();
+  CHECK(holds(missing.message, "salt_ssh: program"));
+  CHECK(holds(missing.message, "No such file"));
+  CHECK_FALSE(holds(missing.message, "/nosuch"));
   const test::TempDir& dir = salt.dir();
   CHECK(*salt::python_of(salt.program("named", "#!" + dir / "python3" + " -E\nx")) == dir / "python3");
   CHECK(*salt::python_of(salt.program("shell", "#!/bin/sh\n'''exec' python3\n")) == dir / "python3");
@@ -171,7 +176,23 @@ TEST_CASE("salt-ssh is found in PATH or at its path, and its Python in its first
   std::filesystem::rename(dir / "python3", dir / "elsewhere");
   const auto none = salt::python_of(dir / "shell");
   CHECK(none.error().kind == ErrorKind::unavailable);
-  CHECK(none.error().message.find(dir / "shell") != std::string::npos);
+  CHECK_FALSE(holds(none.error().message, dir.path().string()));
+}
+
+TEST_CASE("a Python that this process may not run is a missing permission, and only the log has its path") {
+  const StandIn salt("true");
+  const test::TempDir& dir = salt.dir();
+  dir.write("secret", "#!/bin/sh\n");  // A new file has no permission for execution.
+  const test::CapturedLog log;
+  const auto refused = salt::python_of(salt.program("named", "#!" + dir / "python9" + "\nx"));
+  REQUIRE(refused);  // The Python beside the script is used in place of a missing one.
+  std::filesystem::remove(dir / "python3");
+  std::filesystem::rename(dir / "secret", dir / "python9");
+  const Error denied = salt::python_of(dir / "named").error();
+  CHECK(denied.kind == ErrorKind::unavailable);
+  CHECK(holds(denied.message, "Permission denied"));
+  CHECK_FALSE(holds(denied.message, dir.path().string()));
+  CHECK(holds(log.text(), dir / "python9"));
 }
 
 TEST_CASE("CVE-2020-25592: credentials and permissions are checked before the program") {

@@ -70,7 +70,7 @@ def rows_of_targets():
     yield Row(
         "target nodegroup nosuch",
         local("test.ping", "nosuch", tgt_type="nodegroup"),
-        ours=(400, "Node group nosuch unavailable in "),
+        ours=(400, "unknown node group 'nosuch'"),
     )
     yield Row("target range %web", local("test.ping", "%web", tgt_type="range"))
     yield Row("delimiter of one's own", local("test.ping", "place|city|Linz", tgt_type="grain", delimiter="|"))

@@ -5,6 +5,8 @@ import secrets
 import pytest
 from rows import CALLS, call, local
 from support.process import wait_until
+from support.salt_master import SECRET
+from test_salt_sessions import REST, send
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
 
@@ -34,6 +36,20 @@ def test_no_password_is_on_the_bus_or_in_files_of_the_master(salt, engine, bus):
     for word in (right, wrong):
         assert word not in bus()
         assert files_with(word, salt.home / "master") == []
+
+
+def test_a_refused_call_shows_no_token_on_the_bus(salt, start_engine, bus):
+    engine = start_engine(REST)
+    limited = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
+    token = send(engine, "/login", limited)[1]["return"][0]["token"]
+    refused = [("test.ping", "*"), ("test.ping", "ms-*"), ("cmd.run", "ms-0"), ("test.ping", "G@role:web")]
+    for fun, tgt in refused:
+        chunk = local(fun, tgt, cred={}, tgt_type="compound" if "@" in tgt else "glob")
+        assert send(engine, "/", [chunk], token)[0] == 401
+    assert send(engine, "/", [local("test.ping", "ms-0", cred={})], token) == (200, {"return": [{"ms-0": True}]})
+    (job,) = send(engine, "/run", [local("test.echo", "ms-0", client="local_async", arg=["last"])])[1]["return"]
+    wait_until(lambda: f"{job['jid']}/ret" in bus(), "the last return is on the bus")
+    assert token not in bus()
 
 
 def test_inline_login_sends_the_password_with_the_job(salt, start_engine):

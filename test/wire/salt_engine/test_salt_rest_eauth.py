@@ -24,6 +24,10 @@ WHEEL = {"client": "wheel", "fun": "key.list_all"}
 OTHERS = (CRED, {"eauth": "sharedsecret", "username": "admin", "password": SECRET}, {**CRED, "eauth": "auto"})
 
 
+ID_TOKEN = "header.payload.signature"
+OIDC = f"def auth(username, token):\n    return username == 'ann' and token == {ID_TOKEN!r}\n"
+
+
 class Directory(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
@@ -45,8 +49,10 @@ def engine():
     home = short_directory()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Directory) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        rest = {"rest": {"^url": f"http://127.0.0.1:{server.server_port}/"}}
-        salt = Salt(folder, home, salts.SERIES[0], {"external_auth": rest}, minions=("ms-0",))
+        eauths = {"rest": {"^url": f"http://127.0.0.1:{server.server_port}/"}, "oidc": {"ann": ["test.ping"]}}
+        (home / "oidc.py").write_text(OIDC)
+        master = {"external_auth": eauths, "auth_dirs": [str(home)]}
+        salt = Salt(folder, home, salts.SERIES[0], master, minions=("ms-0",))
         engine = Engine(salt, home / "engine", REST)
         yield engine
         assert engine.stop() == 0
@@ -66,6 +72,15 @@ def test_passwords_of_other_back_ends_permit_calls(engine, credentials):
     status, reply = send(engine, "/run", [{**WHEEL, **credentials}])
     assert status == 200 and reply["return"][0]["data"]["success"], reply
     assert send(engine, "/run", [{**PING, **credentials, "eauth": "file", "password": "wrong"}])[0] == 401
+
+
+def test_a_login_may_have_a_token_of_the_back_end_in_place_of_a_password(engine):
+    login = {"eauth": "oidc", "username": "ann", "token": ID_TOKEN}
+    status, reply = send(engine, "/login", login)
+    assert status == 200 and reply["return"][0]["eauth"] == "oidc", reply
+    # Salt passes a password on, too, and calls no back end with an argument that the back end does not have.
+    for wrong in ({"token": "x"}, {"token": ""}, {"token": None}, {"username": "bob"}, {"eauth": "file"}, {"password": "x"}):
+        assert send(engine, "/login", {**login, **wrong})[0] == 401, wrong
 
 
 def test_a_login_has_the_permissions_of_the_back_end(engine):

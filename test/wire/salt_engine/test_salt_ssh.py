@@ -231,3 +231,18 @@ def test_ssh_shows_no_secret_in_arguments_log_and_audit(stand_in, tmp_path):
     assert answers[0].status == 500 and "c4n4ry" not in answers[0].body
     assert "c4n4ry" not in engine.log() and "s3cret-of" not in engine.log()
     assert 'client=ssh fun=test.echo tgt="*"' in engine.log().replace("tgt=*", 'tgt="*"')
+
+
+@FIRST_SERIES
+def test_the_masters_own_roster_needs_no_rosters_and_an_unknown_node_group_is_named(salt, start_ssh, tmp_path):
+    (tmp_path / "own").write_text(json.dumps({"away": {"host": "127.0.0.1", "port": 1, "user": "x", "priv": "agent-forwarding"}}))
+    script = program(tmp_path / "salt-ssh", f"#!{salt.folder}/bin/python3\n")
+    engine = start_ssh(script, {"rosters": None, "roster_file": str(tmp_path / "own")})
+    assert list(engine.run(ssh("*", "test.ping"))[0]) == ["away"]
+    refused = [
+        engine.post(ssh("nosuch", "test.ping", tgt_type="nodegroup")),
+        engine.post(ssh("*", "test.ping", roster_file="other")),
+    ]
+    assert [reply.status for reply in refused] == [400, 400]
+    assert "ssh_list_nodegroups" in refused[0].ret and "'rosters'" in refused[1].ret
+    assert not any(str(tmp_path) in reply.text or str(salt.home) in reply.text for reply in refused)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Apache with the unchanged configurations of apache/. Tests write only the files of apache/site/."""
+"""Apache with the sites of apache/, changed as apache/README.md describes."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from .nginx import certificate
 from .process import Process, free_port, processes_of, wait_until
 
 APACHE = shutil.which("apache2", path=os.environ["PATH"] + ":/usr/sbin")
-OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.conf"]
+OVER_APACHE = ["unix", "tcp", "http", "fcgid"]
 FOLDER = "/usr/lib/apache2/modules"
-MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
+MODULES = "mpm_event authz_core alias headers env setenvif reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 
 # Apache refuses to run its workers as root. If root runs the tests, Apache runs as `USER`.
 USER = "www-data"
@@ -32,31 +32,23 @@ Mutex file:{dir} default
 # With too many idle threads, Apache ends a child process. If this child has already taken a connection, it closes the
 # connection without an answer. The high limit prevents this.
 MaxSpareThreads 400
-LogFormat "%h %>s %r" plain
-CustomLog {dir}/access.log plain
+LogFormat "%h %>s %r" combined
+Define APACHE_LOG_DIR {dir}
 FcgidIPCDir {dir}/fcgid
 FcgidProcessTableFile {dir}/fcgid_table
 {sanitizers}
-Include rest_fcgi/{sample}
+Include site
 {more}
 """
-
-TLS = """
-SSLEngine on
-SSLProtocol -all +TLSv1.2 +TLSv1.3
-SSLCertificateFile    {dir}/cert.pem
-SSLCertificateKeyFile {dir}/key.pem
-"""
-
 
 def sanitizers():
     names = [name for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ]
     return "\n".join(f"FcgidInitialEnv {name} {os.environ[name]}" for name in names)
 
 
-def main(directory, sample, more):
+def main(directory, more):
     modules = "\n".join(f"LoadModule {name}_module {FOLDER}/mod_{name}.so" for name in MODULES)
-    return MAIN.format(dir=directory, modules=modules, sanitizers=sanitizers(), sample=sample, more=more)
+    return MAIN.format(dir=directory, modules=modules, sanitizers=sanitizers(), more=more)
 
 
 def let_in(directory):
@@ -67,25 +59,35 @@ def let_in(directory):
             shutil.chown(path, USER, USER)
 
 
+def activate(text, old, new):
+    """Replaces a line, or the comment `# old`, by another line."""
+    assert text.count(old) == 1, old
+    return text.replace(f"# {old}" if f"# {old}" in text else old, new)
+
+
 class Apache(Api):
-    def __init__(self, directory, sample, site, tls=False, more="", mount="/"):
-        """Starts Apache. `site` maps the file names of site/ to texts, and `mount` is the path of the API."""
+    def __init__(self, directory, site, changes, tls=False, more="", mount="/"):
+        """Starts Apache with a site of apache/. `changes` maps lines of the site to new lines, and `mount` is the path of the API."""
         self.directory = directory
         for name in ("fcgid", "tmp"):
             (directory / name).mkdir(parents=True)
         port = free_port()
-        samples = directory / "rest_fcgi"
-        shutil.copytree(ROOT / "apache", samples)
-        (samples / "site/listen.conf").write_text(
-            f"Define REST_FCGI_LISTEN 127.0.0.1:{port}\nListen ${{REST_FCGI_LISTEN}}\n"
-        )
-        (samples / "site/prefix.conf").write_text(f"Define REST_FCGI_MOUNT {mount}\n")
-        for name, text in site.items():
-            (samples / "site" / name).write_text(text)
+        text = (ROOT / "apache" / site).read_text()
+        changes = {**changes, "Define REST_FCGI_MOUNT /\n": f"Define REST_FCGI_MOUNT {mount}\n"}
         if tls:
             certificate(directory)
-            (samples / "site/server.conf").write_text("ServerName localhost" + TLS.format(dir=directory))
-        (directory / "apache2.conf").write_text(main(directory, sample, more))
+            for line in ("ServerName salt-api.example.com", "SSLEngine on", "SSLProtocol -all +TLSv1.2 +TLSv1.3"):
+                changes[line] = line
+            changes |= {"    ServerName localhost\n": "", "Define REST_FCGI_LISTEN 127.0.0.1:8001\nListen ${REST_FCGI_LISTEN}\n": ""}
+            changes["Define REST_FCGI_LISTEN *:443"] = f"Listen 127.0.0.1:{port}\nDefine REST_FCGI_LISTEN 127.0.0.1:{port}"
+            changes["SSLCertificateFile    /etc/ssl/certs/salt-api.pem"] = f"SSLCertificateFile {directory}/cert.pem"
+            changes["SSLCertificateKeyFile /etc/ssl/private/salt-api.key"] = f"SSLCertificateKeyFile {directory}/key.pem"
+        else:
+            changes["Define REST_FCGI_LISTEN 127.0.0.1:8001"] = f"Define REST_FCGI_LISTEN 127.0.0.1:{port}"
+        for old, new in changes.items():
+            text = activate(text, old, new)
+        (directory / "site").write_text(text)
+        (directory / "apache2.conf").write_text(main(directory, more))
         let_in(directory)
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)
         argv = ["env", f"TMPDIR={directory}/tmp", *AS_USER, APACHE, "-f", directory / "apache2.conf"]
@@ -110,23 +112,25 @@ class Proxying(Apache):
     def __init__(self, directory, daemon, http_port=None, websocket_port=9, **options):
         self.daemon = daemon
         daemon.directory.chmod(0o711)
+        port, address = http_port or websocket_port, daemon.address
         if http_port:
-            name, site = "http", f"Define REST_FCGI_HTTP 127.0.0.1:{http_port}\n"
-        elif isinstance(daemon.address, str):
-            name, site = "unix", f"Define REST_FCGI_SOCKET {daemon.address}\n"
+            prefix = options.get("mount", "/")
+            own, backend = "http://127.0.0.1:8000/", f"http://127.0.0.1:{http_port}{prefix}"
+        elif isinstance(address, str):
+            prefix, own, backend = "/", "unix:/run/rest_fcgi/rest_fcgi.sock|fcgi://rest_fcgi/", f"unix:{address}|fcgi://rest_fcgi/"
         else:
-            name, site = "tcp", "Define REST_FCGI_ADDRESS {}:{}\n".format(*daemon.address)
-        http = f"Define REST_FCGI_HTTP 127.0.0.1:{http_port or websocket_port}\n"
-        files = {"http_address.conf": http, f"{name}_address.conf": site}
-        super().__init__(directory, f"proxy_{name}.conf", files, **options)
+            prefix, own, backend = "/", "fcgi://127.0.0.1:9001/", "fcgi://{}:{}/".format(*address)
+        changes = {"Define REST_FCGI_WEBSOCKETS http://127.0.0.1:8000/": f"Define REST_FCGI_WEBSOCKETS http://127.0.0.1:{port}{prefix}"}
+        changes[f"Define REST_FCGI_BACKEND {own}\n"] = f"Define REST_FCGI_BACKEND {backend}\n"
+        super().__init__(directory, "rest_fcgi.conf", changes, **options)
 
     def log(self):
         return self.daemon.log()
 
 
 class Fcgid(Apache):
-    def __init__(self, directory, changes=None, server="", **options):
-        """Configures the rest_fcgi processes with `changes`. `server` is the text of site/server.conf."""
+    def __init__(self, directory, changes=None, lines=None, **options):
+        """Configures the rest_fcgi processes with `changes`. `lines` maps lines of the site to new lines."""
         directory.mkdir()
         self.program = directory / "program"
         shutil.copy(BINARY, self.program)  # Apache's user cannot read the build folder
@@ -134,8 +138,9 @@ class Fcgid(Apache):
         self.config_path = directory / "master"
         own = {"rest_fcgi": {"listen": None, "log_file": str(self.log_path)}}
         self.config_path.write_text(json.dumps(master_config(directory, merge(own, changes or {})), indent=1))
-        program = f"Define REST_FCGI_PROGRAM {self.program}\nDefine REST_FCGI_CONFIG {self.config_path}\n"
-        super().__init__(directory, "fcgid.conf", {"program.conf": program, "server.conf": server}, **options)
+        defined = {"REST_FCGI_PROGRAM /usr/bin/rest_fcgi": self.program, "REST_FCGI_CONFIG /etc/apache2/rest_fcgi/master": self.config_path}
+        lines = {f"Define {old}": f"Define {old.split()[0]} {new}" for old, new in defined.items()} | (lines or {})
+        super().__init__(directory, "rest_fcgi-fcgid.conf", lines, **options)
 
     def pids(self):
         return set(processes_of(self.program))

@@ -104,13 +104,18 @@ class Booted:
             raise
         (child,) = pathlib.Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         self.init = int(child)
+        self.enter = ["nsenter", "-t", child, *SPACES, "--root", "--wd=/"]  # a program as root on the booted host
 
     def run(self, *argv, check=True, stdin=""):
         """Runs a program as root on the booted host. Returns the output of the program."""
-        enter = ["nsenter", "-t", str(self.init), *SPACES, "--root", "--wd=/"]
-        done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * TIMEOUT)
+        done = subprocess.run([*self.enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * TIMEOUT)
         assert done.returncode == 0 or not check, (argv, done)
         return done.stdout + ("" if check else done.stderr)
+
+    def status(self, *argv):
+        """Runs a program as root on the booted host. Returns its exit status and its output."""
+        done = subprocess.run([*self.enter, *argv], stdin=subprocess.DEVNULL, stdout=-1, stderr=-2, text=True, timeout=10 * TIMEOUT)
+        return done.returncode, done.stdout
 
     def outside(self, path):
         """Returns the path by which the test can read a file of the booted host."""

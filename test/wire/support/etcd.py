@@ -72,9 +72,9 @@ class Etcd:
         directory.mkdir(parents=True, exist_ok=True)
         self.port, peer = free_port(), f"http://127.0.0.1:{free_port()}"
         self._plain = free_port() if tls else self.port  # the test connects to this port without TLS
-        self._log = directory / "log"
+        self._log, self._data = directory / "log", directory / "data"
         urls = [f"http{'s' * tls}://127.0.0.1:{self.port}"] + [f"http://127.0.0.1:{self._plain}"] * tls
-        argv = [ETCD, "--name=m", f"--data-dir={directory / 'data'}", f"--listen-client-urls={','.join(urls)}"]
+        argv = [ETCD, "--name=m", f"--data-dir={self._data}", f"--listen-client-urls={','.join(urls)}"]
         argv += [f"--advertise-client-urls={urls[0]}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"]
         argv += [f"--initial-cluster=m={peer}", "--bcrypt-cost=4"]
         argv += ["--heartbeat-interval=50", "--election-timeout=500", *fsync_flags(), *["--enable-v2"] * v2]
@@ -86,8 +86,8 @@ class Etcd:
         # The kernel kills etcd when the test process ends.
         self._argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
         self.restart()
-        for path, content in AUTH if auth else ():
-            assert self._request("POST", f"/v3/auth/{path}", json.dumps(content))[0] == 200, path
+        if auth:
+            self.turn_on_passwords()
 
     def restart(self):
         with open(self._log, "ab") as log:
@@ -101,6 +101,21 @@ class Etcd:
     def kill(self):
         self._process.kill()
         self._process.wait(TIMEOUT)
+
+    def turn_on_passwords(self):
+        for path, content in AUTH:
+            assert self._request("POST", f"/v3/auth/{path}", json.dumps(content))[0] == 200, path
+
+    def set_full(self, full):
+        """Raises or clears the alarm NOSPACE, with which etcd refuses writes."""
+        alarm = {"action": "ACTIVATE" if full else "DEACTIVATE", "memberID": "1", "alarm": "NOSPACE"}
+        assert self._request("POST", "/v3/maintenance/alarm", json.dumps(alarm))[0] == 200
+
+    def restore(self):
+        """Kills etcd and starts it with the data of its first start, as after a restore of an old backup."""
+        self.kill()
+        shutil.rmtree(self._data)
+        self.restart()
 
     def _request(self, method, path, body=""):
         """Returns the status and the body. Raises OSError if etcd does not answer."""
@@ -120,6 +135,10 @@ class Etcd:
             return self._request("GET", "/health")[0] == 200
         except OSError:
             return False
+
+    def put(self, key, value):
+        pair = {"key": base64_text(key.encode()), "value": base64_text(value.encode())}
+        assert self._request("POST", "/v3/kv/put", json.dumps(pair))[0] == 200
 
     def all(self, prefix):
         """Returns all keys with the prefix and their values as bytes. REQUIRES: no authentication."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nginx with the unchanged configurations of nginx/. Tests write only the files of nginx/site/."""
+"""nginx with the sites of nginx/, changed as nginx/README.md describes."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from .pki import EC, openssl
 from .process import Process, free_port
 
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
-OVER_NGINX = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf", "prefix.conf"]
+OVER_NGINX = ["unix", "unix_keepalive", "tcp", "tcp_keepalive", "tls", "http_tls", "prefix"]
 
 NOBODYS_PORT = 9
 
@@ -32,7 +32,7 @@ http {{
     scgi_temp_path {dir}/scgi;
     uwsgi_temp_path {dir}/uwsgi;
     {http}
-    include rest_fcgi/{sample};
+    include site;
 }}
 """
 
@@ -43,29 +43,50 @@ def certificate(directory):
     openssl("req", "-x509", *EC, *names, "-days", 2, "-keyout", directory / "key.pem", "-out", directory / "cert.pem")
 
 
-def server(address):
-    return f"server unix:{address};\n" if isinstance(address, str) else f"server {address[0]}:{address[1]};\n"
+def replace(text, old, new):
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
 
 
-def write_site(site, port, addresses, http_port, directory):
-    (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port or NOBODYS_PORT};\n")
-    for name in ("unix_address.conf", "tcp_address.conf"):
-        (site / name).write_text("".join(map(server, addresses)))
-    (site / "listen.conf").write_text(f"listen 127.0.0.1:{port};\n")
-    (site / "listen_tls.conf").write_text(
-        f"listen 127.0.0.1:{port} ssl http2;\n"
-        f"ssl_certificate {directory}/cert.pem;\nssl_certificate_key {directory}/key.pem;\n"
-    )
+def with_prefix(site):
+    """Changes the site as nginx/README.md shows it for the path /api. The comment of a line is the line that it replaces. A line
+    without a comment is new and stands below the line above it."""
+    (recipe,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "nginx/README.md").read_text(), re.DOTALL)
+    above = ""
+    for line in recipe.splitlines():
+        new, _, old = map(str.rstrip, line.partition("  # "))
+        if old:
+            site, above = replace(site, re.search(rf"^ *{re.escape(old)}\n", site, re.M)[0], f"{above}{new}\n"), ""
+        else:
+            above += f"{new}\n"
+    return replace(site, "            proxy_pass http://rest_fcgi_http;\n", f"{above}            proxy_pass http://rest_fcgi_http;\n")
 
 
-def limit_timeout(path, seconds):
-    text, count = re.subn(r"fastcgi_read_timeout \d+s;", f"fastcgi_read_timeout {seconds}s;", path.read_text())
-    assert count == 1
-    path.write_text(text)
+def site_text(sample, port, addresses, http_port, timeout, directory):
+    """Returns a site of nginx/. `sample` names the changes of nginx/README.md that the site has."""
+    site = (ROOT / "nginx" / ("rest_fcgi-http" if "http" in sample else "rest_fcgi")).read_text()
+    site = replace(site, "server 127.0.0.1:8000;", f"server 127.0.0.1:{http_port or NOBODYS_PORT};")
+    if "http" not in sample:
+        servers = [f"server unix:{one};" if isinstance(one, str) else "server {}:{};".format(*one) for one in addresses]
+        site = replace(site, "server unix:/run/rest_fcgi/rest_fcgi.sock;", "\n".join(servers))
+    if "keepalive" in sample:
+        for line in ("keepalive 16;", "keepalive_timeout 60s;", "fastcgi_keep_conn on;"):
+            site = replace(site, f"# {line}", line)
+    if "tls" in sample:
+        site = replace(site, "    listen 127.0.0.1:8001;\n    server_name localhost;\n", "")
+        site, count = re.subn(r"# (listen |server_name |ssl_certificate)", r"\1", site)
+        assert count == 5
+        site = replace(replace(site, "listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"), "listen [::]:443 ssl;", "")
+        site = site.replace("/etc/ssl/certs/salt-api.pem", f"{directory}/cert.pem").replace("/etc/ssl/private/salt-api.key", f"{directory}/key.pem")
+    else:
+        site = replace(site, "listen 127.0.0.1:8001;", f"listen 127.0.0.1:{port};")
+    if timeout:
+        site = replace(site, "fastcgi_read_timeout 310s;", f"fastcgi_read_timeout {timeout}s;")
+    return with_prefix(site) if sample == "prefix" else site
 
 
 class Nginx(Api):
-    def __init__(self, directory, addresses, sample="unix.conf", http="", timeout=None, http_port=None):
+    def __init__(self, directory, addresses, sample="unix", http="", timeout=None, http_port=None):
         """Replaces fastcgi_read_timeout by `timeout` seconds. `http_port` is the HTTP port of rest_fcgi."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
@@ -73,13 +94,9 @@ class Nginx(Api):
         if tls:
             certificate(directory)
         port = free_port()
-        samples = directory / "rest_fcgi"
-        shutil.copytree(ROOT / "nginx", samples)
-        write_site(samples / "site", port, addresses, http_port, directory)
-        if timeout:
-            limit_timeout(samples / "location.conf", timeout)
+        (directory / "site").write_text(site_text(sample, port, addresses, http_port, timeout, directory))
         user = "user root root;" if os.geteuid() == 0 else ""  # only root can read the folders of the tests
-        (directory / "nginx.conf").write_text(MAIN.format(dir=directory, sample=sample, http=http, user=user))
+        (directory / "nginx.conf").write_text(MAIN.format(dir=directory, http=http, user=user))
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)
         argv = [NGINX, "-p", directory, "-c", directory / "nginx.conf"]
         self._process = Process(argv, directory / "nginx.out", ("127.0.0.1", port))
@@ -92,4 +109,4 @@ class Nginx(Api):
 
     def files(self):
         written = [p for p in pathlib.Path(self.directory).rglob("*") if p.is_file()]
-        return [p for p in written if p.parent.name not in ("rest_fcgi", "site")]
+        return [p for p in written if p.name != "site"]

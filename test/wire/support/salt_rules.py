@@ -281,6 +281,11 @@ class Comparison:
             return
         for call, ours in zip(calls, answers):
             theirs = self._salt.permits(acl, call)
+            if ours.endswith("has the form MODULE.FUNCTION."):  # a text for users who may run any function
+                whole = {**call, "low": {**call["low"], "fun": "any.name"}}
+                assert self._salt.permits(acl, whole), (ours, acl, call)
+                self.reasons["malformed"] += 1
+                continue
             ours = "yes" if ours == f"'{call['low']['fun']}' is not available." else ours
             assert ours in ("yes", "no"), (ours, acl, call)
             assert ours == "no" or theirs, f"permitted here, and not by Salt: {json.dumps([acl, [call]])}"

@@ -71,6 +71,7 @@ class Runtime {
 
 /// The question of the option `--explain`: may a user call a function on a target?
 struct Question {
+  std::string eauth;  ///< `eauth` is the back end of the user. If it is empty, all back ends are explained.
   std::string user;
   std::string fun;
   std::string tgt;  ///< `tgt` is a compound target. For a runner or wheel, `tgt` is `@runner` or `@wheel`.

@@ -22,7 +22,7 @@ struct SshOptions {
 /// Options for a real Salt master. A member that is named after a Salt setting has the value of this setting
 /// in the master's file.
 struct Options {
-  std::string conf_file;  ///< `conf_file` is the path of the master's file, for salt-ssh and in errors.
+  std::string conf_file;                ///< `conf_file` is the path of the master's file, for salt-ssh.
   std::string interface = "127.0.0.1";  ///< `interface` is the address on which the master listens.
   unsigned ret_port = 4506;
   std::string sock_dir = "/var/run/salt/master";

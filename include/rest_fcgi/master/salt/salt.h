@@ -41,9 +41,10 @@ class Runtime {
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
-  /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Returns 0 if all wheels
-  /// have ended, and otherwise 1. After the result 1, the caller must not destroy the Runtime, because
-  /// running wheels use it. REQUIRES: `shutdown` is called only once.
+  /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Then ends all waits for
+  /// the master with `unavailable`; jobs of the master go on. Returns 0 if all wheels have ended, and
+  /// otherwise 1. After the result 1, the caller must not destroy the Runtime, because running wheels use it.
+  /// REQUIRES: `shutdown` is called only once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 

@@ -128,7 +128,10 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
       table_(store),
       jids_(clock, std::move(reserve_jids), options.jid_share) {
   static_cast<void>(running_elsewhere());
-  kill_watch_ = store->every_second([this] { execute_kill_requests(); });
+  kill_watch_ = store->every_second([this] {
+    execute_kill_requests();
+    retry_unsettled();
+  });
 }
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
@@ -276,12 +279,14 @@ std::shared_ptr<RunningJob> Jobs::find_running(std::string_view jid) const {
 
 std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
   std::vector<RunningTable::Entry> entries = table_.others();
+  has_unsettled_ = false;
   for (const RunningTable::Entry& entry : entries) {
     if (!entry.is_gone) continue;
     const Result<void> settled = settle(entry);
     log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
     // If the job cache cannot be read, the loop over the jobs stops, because each further read may take
     // seconds.
+    has_unsettled_ = has_unsettled_ || !settled;
     if (!settled) break;
   }
   std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });
@@ -375,6 +380,22 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
     return std::optional<pid_t>(entry.job.pid);
   }
   return std::optional<pid_t>();
+}
+
+/// Records the ends of jobs again that could not be recorded, for example because etcd was away. Uses an own
+/// thread, because a job cache may take seconds to answer.
+void Jobs::retry_unsettled() {
+  constexpr std::chrono::seconds kPause{5};
+  const SteadyTime now = system_clock().steady();
+  if (!has_unsettled_ || is_settling_ || now - settled_at_ < kPause) return;
+  settled_at_ = now;
+  is_settling_ = true;
+  auto thread = Thread::start("settle", [this] {
+    static_cast<void>(running_elsewhere());
+    is_settling_ = false;
+  });
+  if (!thread) is_settling_ = false;
+  settler_ = thread ? *std::move(thread) : Thread();
 }
 
 void Jobs::execute_kill_requests() {

@@ -18,6 +18,7 @@
 #include "master/embedded/jobs/running_table.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/master.h"
@@ -169,6 +170,7 @@ class Jobs {
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
   [[nodiscard]] Result<std::vector<std::string>> minions_without_return(const returner::Load& load) const;
   void execute_kill_requests();
+  void retry_unsettled();
 
   const std::unique_ptr<returner::Returners> returners_;
   const Clock& clock_;
@@ -181,6 +183,10 @@ class Jobs {
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
   master::JidSource jids_;
+  std::atomic<bool> has_unsettled_ = false;  // Whether the last pass could not record the end of a job.
+  std::atomic<bool> is_settling_ = false;
+  SteadyTime settled_at_{};  // The time of the last pass. Only the store's thread uses it.
+  Thread settler_;           // Only the store's thread uses it. Joined before the members above end.
   // A thread of the store calls this object until `kill_watch_` is destroyed. As the last member,
   // `kill_watch_` is destroyed before the members that this thread uses.
   store::Store::Registration kill_watch_;

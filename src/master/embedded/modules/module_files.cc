@@ -33,11 +33,6 @@ Error bad_setting(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-std::string_view end_of(std::string_view text) {
-  const std::string_view whole = stripped(text);
-  return whole.substr(whole.size() - std::min(whole.size(), kShownErrors));
-}
-
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
   // Removes the `__pub_` arguments, because the script's input has members of its own for the data of the
@@ -275,6 +270,11 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
         user));
   }
   return settings;
+}
+
+std::string_view end_of(std::string_view text) {
+  const std::string_view whole = stripped(text);
+  return whole.substr(whole.size() - std::min(whole.size(), kShownErrors));
 }
 
 Reply failed(const std::string& what_happened, std::string_view errors, int retcode) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ struct ScriptSettings {
 /// Makes the return of a failed call with the text `what_happened: errors`. If `errors` is long, the text has
 /// only its last 2048 bytes.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
+
+/// Returns the last 2048 bytes of what a program wrote, without white space at both ends.
+[[nodiscard]] std::string_view end_of(std::string_view text);
 
 /// Logs the last 2048 bytes that a program wrote to standard error. Logs nothing if there are none.
 void log_errors(std::string_view function, const Ended& ended);
@@ -77,9 +81,9 @@ class PythonRunner {
   /// run modules. If Python does not start, only logs a warning.
   [[nodiscard]] Result<void> check() const;
 
-  /// Starts one Python program that lists the functions in all files. The functions in the result borrow this
-  /// PythonRunner. For a module that cannot be loaded, logs a warning and adds the module's name to
-  /// `PythonIndex::broken`.
+  /// Lists the functions in all files with one Python program. If a file ends the program, starts another one
+  /// for the remaining files. The functions in the result borrow this PythonRunner. For a module that cannot
+  /// be loaded, logs a warning and adds the module's name to `PythonIndex::broken`.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
   /// Sets the functions that Python modules find in `__salt__`.
@@ -93,10 +97,17 @@ class PythonRunner {
 
   [[nodiscard]] std::string cannot_start(const Error& error) const;
   [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
-                                         const std::stop_token& stop, LoaderOutput& output) const;
+                                         const std::stop_token& stop,
+                                         std::function<std::string(std::string_view line)> on_line) const;
   void begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
                      const JsonValue& pillar) const;
-  void add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const;
+  /// Starts one program for the files in `left`. Removes each file that the program lists from `left`, and
+  /// adds the file's functions or failure to `index`. Returns how the program ended. If Python does not work,
+  /// sets `index.why_not`.
+  [[nodiscard]] std::string run_index(std::vector<PythonFile>& left, SteadyTime end,
+                                      PythonIndex& index) const;
+  static void leave_out_first(std::vector<PythonFile>& left, const std::string& reason, PythonIndex& index);
+  void add_module(const JsonValue& module, const PythonFile& file, PythonIndex& index) const;
 
   const ProgramRunner& programs_;
   const ScriptSettings settings_;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/modules/module_files.h"
@@ -58,6 +61,14 @@ Json object_of(const StringMap& members) {
   });
 }
 
+std::string how_it_ended(const Ended& ended) {
+  const std::string_view errors = end_of(ended.errors);
+  const std::string how = ended.how == Ended::How::killed
+                              ? format("signal {} ended Python", -ended.code)
+                              : format("it ended Python with exit status {}", ended.code);
+  return errors.empty() ? how : format("{}: {}", how, errors);
+}
+
 Reply reply_of(const JsonValue& answer) {
   if (const auto text = answer.find("text")) {
     return Raised{Raised::Kind::verbatim, "", std::string(text->text())};
@@ -89,6 +100,11 @@ class PythonRunner::LoaderOutput {
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);
+  }
+
+  /// Returns a function for `run_loader`. Borrows this object.
+  [[nodiscard]] auto reader() {
+    return [this](std::string_view line) { return read(line); };
   }
 
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
@@ -135,17 +151,19 @@ void PythonRunner::set_functions(const StringMap& python, const FunctionTable& a
 }
 
 Result<Ended> PythonRunner::run_loader(std::string request, std::chrono::milliseconds limit,
-                                       const std::stop_token& stop, LoaderOutput& output) const {
+                                       const std::stop_token& stop,
+                                       std::function<std::string(std::string_view line)> on_line) const {
   Program program = settings_.program;
   program.argv = {options_.python, "-I", "-B", loader_};
   program.time_limit = limit;
   program.input = std::move(request) + "\n";
-  program.on_line = [&output](std::string_view line) { return output.read(line); };
+  program.on_line = std::move(on_line);
   return programs_.run(program, stop);
 }
 
 void PythonRunner::begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
                                  const JsonValue& pillar) const {
+  writer.key("uid").integer(::geteuid());
   writer.key("python").json(python_).key("native").json(native_).key("shipped").json(installed_);
   grains.write(writer.key("grains"));
   pillar.write(writer.key("pillar"));
@@ -166,7 +184,8 @@ Result<void> PythonRunner::check() const {
     begin_request(writer, host_name(), nothing.root(), nothing.root());
     writer.key("seconds").number(kLoadSeconds).key("index").begin_array().end_array();
   });
-  const Result<Ended> ended = run_loader(std::move(request).text(), kIndexTime, std::stop_token(), output);
+  const Result<Ended> ended =
+      run_loader(std::move(request).text(), kIndexTime, std::stop_token(), output.reader());
   if (!ended) {
     log::warning(format("{}: {}", options_.python_key, cannot_start(ended.error())));
     return {};
@@ -180,50 +199,85 @@ Result<void> PythonRunner::check() const {
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
-  StringMap modules;
+  std::vector<PythonFile> left;
   for (const PythonFile& file : files) {
     if (file.refused.empty()) {
-      modules[file.path] = file.module;
+      left.push_back(file);
     } else {
       index.broken[file.module] = file.refused;
     }
   }
-  if (modules.empty()) return index;
-  const bool is_chosen = !options_.python_key.empty();
-  const JsonDocument host = own_document(host_grains());
-  const JsonDocument pillar = own_document(Json::empty_object());
-  Json request = written_object([&](JsonWriter& writer) {
-    begin_request(writer, host_name(), host.root(), pillar.root());
-    writer.key("seconds").number(is_chosen ? kSaltLoadSeconds : kLoadSeconds).key("index").begin_array();
-    for (const PythonFile& file : files) {
-      if (file.refused.empty()) writer.string(file.path);
-    }
-    writer.end_array();
-  });
-  LoaderOutput output(nullptr);
-  const Result<Ended> ended = run_loader(std::move(request).text(), is_chosen ? kSaltIndexTime : kIndexTime,
-                                         std::stop_token(), output);
-  if (ended && output.last() != nullptr) {
-    log_errors("the Python modules", *ended);
-    for (const JsonValue module : output.last()->root().elements()) add_module(module, modules, index);
-    return index;
-  }
-  index.why_not = ended ? format("Python did not list its modules: {}", stripped(ended->errors))
-                        : cannot_start(ended.error());
-  for (const auto& [path, module] : modules) {
-    log::warning(format("{} is left out: {}", path, index.why_not));
-    index.broken[module] = index.why_not;
+  const auto limit = options_.python_key.empty() ? kIndexTime : kSaltIndexTime;
+  const SteadyTime end = SteadyTime::clock::now() + limit;
+  while (!left.empty()) {
+    const std::size_t before = left.size();
+    const std::string how_it_ended = run_index(left, end, index);
+    const bool is_late = SteadyTime::clock::now() >= end;
+    const std::string for_all =
+        is_late ? format("loading the Python modules took longer than {} seconds", limit.count() / 1000)
+                : index.why_not;
+    while (!left.empty() && !for_all.empty()) leave_out_first(left, for_all, index);
+    // A file may end the program later, for example in a thread. Only the first file of a program is
+    // certainly the reason for its end.
+    if (left.size() == before) leave_out_first(left, how_it_ended, index);
   }
   return index;
 }
 
-void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
-  const std::string path(member_of(module, "path").text());
-  // A line with an unknown path is ignored, because the code of a module may have printed it.
-  if (!modules.contains(path)) return;
+void PythonRunner::leave_out_first(std::vector<PythonFile>& left, const std::string& reason,
+                                   PythonIndex& index) {
+  log::warning(format("{} is left out: {}", left.front().path, reason));
+  index.broken[left.front().module] = reason;
+  left.erase(left.begin());
+}
+
+std::string PythonRunner::run_index(std::vector<PythonFile>& left, SteadyTime end, PythonIndex& index) const {
+  const double seconds = options_.python_key.empty() ? kLoadSeconds : kSaltLoadSeconds;
+  const JsonDocument host = own_document(host_grains());
+  const JsonDocument pillar = own_document(Json::empty_object());
+  Json request = written_object([&](JsonWriter& writer) {
+    begin_request(writer, host_name(), host.root(), pillar.root());
+    writer.key("seconds").number(seconds).key("index").begin_array();
+    for (const PythonFile& file : left) writer.string(file.path);
+    writer.end_array();
+  });
+  bool has_begun = false;
+  SteadyTime last_line = SteadyTime::clock::now();
+  LoaderOutput output(nullptr);
+  const auto on_line = [&](std::string_view line) {
+    last_line = SteadyTime::clock::now();
+    std::string answer = output.read(line);
+    has_begun = has_begun || output.is_list();
+    if (output.last() == nullptr) return answer;
+    const JsonValue module = output.last()->root();
+    const std::string_view path = member_of(module, "path").text();
+    const auto file =
+        std::find_if(left.begin(), left.end(), [path](const PythonFile& one) { return one.path == path; });
+    if (file == left.end()) return answer;  // the code of a module may have printed the line
+    add_module(module, *file, index);
+    left.erase(file);
+    return answer;
+  };
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(end - SteadyTime::clock::now());
+  const Result<Ended> ended = run_loader(std::move(request).text(), limit, std::stop_token(), on_line);
+  if (!ended) {
+    index.why_not = cannot_start(ended.error());
+    return {};
+  }
+  if (!has_begun) index.why_not = format("Python did not list its modules: {}", end_of(ended->errors));
+  if (left.empty()) {
+    log_errors("the Python modules", *ended);
+  } else if (SteadyTime::clock::now() - last_line >= std::chrono::duration<double>(seconds)) {
+    leave_out_first(left, format("took longer than {} seconds to load", seconds), index);
+  }
+  return how_it_ended(*ended);
+}
+
+void PythonRunner::add_module(const JsonValue& module, const PythonFile& file, PythonIndex& index) const {
+  const std::string& path = file.path;
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
-    index.broken[modules.at(path)] = broken->text();
+    index.broken[file.module] = broken->text();
     log::warning(
         format("{}{} is left out: {}", path, line ? format(", line {},", *line) : "", broken->text()));
     return;
@@ -261,7 +315,7 @@ Reply PythonRunner::call(const Context& context, const std::string& path, const 
     writer.end_object();
   });
   LoaderOutput output(&inner);
-  const Result<Ended> ended = run_loader(std::move(request).text(), limit, context.stop, output);
+  const Result<Ended> ended = run_loader(std::move(request).text(), limit, context.stop, output.reader());
   if (!ended) {
     return Returned{Json::string(format("'{}' is not available: {}", fun, cannot_start(ended.error()))), 1,
                     ""};

@@ -8,6 +8,7 @@
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
+#include "rest_fcgi/master/events.h"
 
 /// This file contains all runners except those of the module `jobs`. It also finds runners and wheels by
 /// their names.
@@ -24,7 +25,8 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
 Result<Selection> selected(const MasterContext& context, const BoundArguments& arguments) {
   const Result<lowstate::Target> target = target_of(arguments);
   if (!target) return target.error();
-  return select(context.minions(), *target);
+  target::Work work;
+  return select(context.minions(), *target, work);
 }
 
 Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,
@@ -113,7 +115,7 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;
-  if (subset.is(JsonValue::Kind::string)) ids = target::split_ids(subset.text());
+  if (subset.is(JsonValue::Kind::string)) ids = split_names(subset.text());
   for (const JsonValue id : subset.elements()) ids.push_back(id.text());
   if (subset.is(JsonValue::Kind::null)) {
     for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
@@ -193,6 +195,65 @@ Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments
   return Json::boolean(true);
 }
 
+/// Fires an event as Salt's runner does. A false `data` counts as an empty map.
+Result<Json> send_event(const MasterContext& context, const BoundArguments& arguments) {
+  const JsonValue tag = arguments["tag"];
+  if (!tag.is(JsonValue::Kind::string)) {
+    return Error{ErrorKind::invocation, format("tag: found {}, expected a string", tag.type_name())};
+  }
+  const JsonValue data = arguments["data"];
+  const auto checked =
+      master::check_event(tag.text(), python_bool(data) ? data.json() : Json::empty_object());
+  if (!checked) return checked.error();
+  context.jobs.announcer().fire(tag.text(), checked->root());
+  return Json::boolean(true);
+}
+
+/// Returns whether the argument `backend` of a `fileserver` runner selects the only back end, `roots`. The
+/// argument is a list or a comma-separated text of names. If all names begin with `-`, they are left out.
+bool selects_roots(const BoundArguments& arguments) {
+  const JsonValue backend = arguments["backend"];
+  if (!python_bool(backend)) return true;
+  const std::vector<std::string> names = texts_in(backend);
+  const auto has = [&names](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const bool are_excluded =
+      std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with('-'); });
+  return are_excluded ? !has("-roots") : has("roots");
+}
+
+Result<Json> file_envs(const MasterContext&, const BoundArguments& arguments) {
+  if (!selects_roots(arguments)) return Json::trusted("[]");
+  return Json::trusted(python_bool(arguments["sources"]) ? R"(["roots"])" : R"(["base"])");
+}
+
+Result<Json> no_files(const MasterContext&, const BoundArguments&) {
+  return Json::trusted("[]");
+}
+
+Result<Json> no_links(const MasterContext&, const BoundArguments&) {
+  return Json::empty_object();
+}
+
+Result<Json> update_files(const MasterContext&, const BoundArguments&) {
+  return Json::boolean(true);
+}
+
+Result<Json> clear_file_cache(const MasterContext&, const BoundArguments&) {
+  return Json::string("No cache was cleared");
+}
+
+Result<Json> clear_file_lock(const MasterContext&, const BoundArguments&) {
+  return Json::string("No locks were removed");
+}
+
+Result<Json> lock_files(const MasterContext&, const BoundArguments&) {
+  return Json::string("No locks were set");
+}
+
+constexpr std::string_view kNoFiles = "List the files of an environment: none.";
+constexpr std::string_view kNoCache = "Clear the caches of files: there are none.";
 constexpr std::string_view kPresent = "List the minions.";
 constexpr std::string_view kNoStates = "Show the states of an orchestration: none.";
 constexpr std::string_view kNotPresent = "List the minions that are absent: none.";
@@ -205,6 +266,18 @@ constexpr MasterFunction kRunners[] = {
     {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
     {"doc.wheel()", "Show the documentation of all wheels.", doc_wheel},
+    {"event.send(tag, data=None)", "Fire an event on the event bus.", send_event},
+    {"fileserver.clear_cache(backend=None)", kNoCache, clear_file_cache},
+    {"fileserver.clear_file_list_cache(saltenv=None, backend=None)", kNoCache, no_links},
+    {"fileserver.clear_lock(backend=None, remote=None)", "Remove the locks of file servers: none.",
+     clear_file_lock},
+    {"fileserver.dir_list(saltenv='base', backend=None)", kNoFiles, no_files},
+    {"fileserver.empty_dir_list(saltenv='base', backend=None)", kNoFiles, no_files},
+    {"fileserver.envs(backend=None, sources=False)", "List the environments of the file server.", file_envs},
+    {"fileserver.file_list(saltenv='base', backend=None)", kNoFiles, no_files},
+    {"fileserver.lock(backend=None, remote=None)", "Set locks of file servers: none.", lock_files},
+    {"fileserver.symlink_list(saltenv='base', backend=None)", kNoFiles, no_links},
+    {"fileserver.update(backend=None, **kwargs)", "Update the files: there are none.", update_files},
     {"manage.alived(subset=None, show_ip=False)", kPresent, present},
     {"manage.allowed(subset=None, show_ip=False)", kPresent, present},
     {"manage.down(removekeys=False, tgt='*', tgt_type='glob', timeout=None, gather_job_timeout=None)",
@@ -274,7 +347,7 @@ Result<lowstate::Target> target_of(const BoundArguments& arguments) {
     return Error{ErrorKind::invocation,
                  format("tgt: found {}, expected a string or a list of strings", tgt.type_name())};
   } else if (target.type == lowstate::TargetType::list) {
-    target.list = target::split_ids(target.expression);
+    target.list = split_names(target.expression);
   }
   return target;
 }

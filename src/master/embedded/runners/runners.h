@@ -99,7 +99,7 @@ struct MasterFunction {
 
 using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
-/// Returns the runners of the modules cache, doc, manage, state and test.
+/// Returns the runners of all modules except `jobs`.
 [[nodiscard]] MasterFunctions other_runners();
 [[nodiscard]] MasterFunctions wheels();
 

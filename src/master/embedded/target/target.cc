@@ -14,16 +14,35 @@ namespace rest_fcgi::embedded {
 
 namespace target {
 
+Result<Regex> compile_regex(std::string_view pattern, Work& work) {
+  constexpr std::size_t kEach = 40;
+  constexpr std::size_t kBytesOfCode = 4;
+  if (!work.spend(kEach + pattern.size())) return Work::error();
+  Result<Regex> regex = Regex::compile(pattern);
+  if (regex && !work.spend(regex->size() / kBytesOfCode)) return Work::error();
+  return regex;
+}
+
+bool match_regex(const Regex& regex, std::string_view text, Work& work) {
+  constexpr std::size_t kStepsOfUnit = 8;
+  constexpr std::size_t kShort = 256;  // In a longer text a step may take longer.
+  std::size_t steps = 0;
+  const Regex::Match match = regex.match_start(text, steps);
+  if (match == Regex::Match::beyond) work.stop();
+  return work.spend((steps / kStepsOfUnit + 1) * (1 + text.size() / kShort)) && match == Regex::Match::yes;
+}
+
 namespace {
 
-Result<Step> compile_pcre(std::string_view pattern) {
-  Result<Regex> regex = Regex::compile(pattern);
+Result<Step> compile_pcre(std::string_view pattern, Work& work) {
+  Result<Regex> regex = compile_regex(pattern, work);
   if (!regex) return std::move(regex).error();
   return Step(Pcre{*std::move(regex)});
 }
 
-Result<Step> compile_data(const lowstate::Target& target, JsonDocument Minion::*of, DataMatcher::How how) {
-  Result<DataMatcher> matcher = DataMatcher::compile(target.expression, target.delimiter, how);
+Result<Step> compile_data(const lowstate::Target& target, JsonDocument Minion::*of, DataMatcher::How how,
+                          Work& work) {
+  Result<DataMatcher> matcher = DataMatcher::compile(target.expression, target.delimiter, how, work);
   if (!matcher) return std::move(matcher).error();
   return Step(Data{of, *std::move(matcher)});
 }
@@ -37,37 +56,44 @@ Result<Step> compile_ipcidr(std::string_view text) {
       "with zero bits after the prefix"};
 }
 
-Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
-  if (const auto* ids = nodegroups.find(name)) return Step(List{*ids, nodegroups.looks_into_pillar(name)});
+Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups, Work& work) {
+  if (const auto* ids = nodegroups.find(name)) {
+    if (!work.spend(ids->size() / 10)) return Work::error();
+    return Step(List{*ids, nodegroups.looks_into_pillar(name)});
+  }
   const std::string names = nodegroups.names();
   return Error{ErrorKind::invocation, names.empty() ? "unknown nodegroup; the configuration has no nodegroups"
                                                     : "unknown nodegroup; nodegroups: " + names};
 }
 
+/// The work to sort one id into a list.
+constexpr std::size_t kSorting = 3;
+
 }  // namespace
 
-Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups) {
+Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups, Work& work) {
   using How = DataMatcher::How;
   List list;
+  if (!work.spend(kSorting * (1 + target.list.size()))) return Work::error();
   switch (target.type) {
     case lowstate::TargetType::list:
       list.ids = target.list;
       std::sort(list.ids.begin(), list.ids.end());
       return Step(std::move(list));
     case lowstate::TargetType::pcre:
-      return compile_pcre(target.expression);
+      return compile_pcre(target.expression, work);
     case lowstate::TargetType::grain:
-      return compile_data(target, &Minion::grains, How::glob);
+      return compile_data(target, &Minion::grains, How::glob, work);
     case lowstate::TargetType::grain_pcre:
-      return compile_data(target, &Minion::grains, How::pcre);
+      return compile_data(target, &Minion::grains, How::pcre, work);
     case lowstate::TargetType::pillar:
-      return compile_data(target, &Minion::pillar, How::glob);
+      return compile_data(target, &Minion::pillar, How::glob, work);
     case lowstate::TargetType::pillar_pcre:
-      return compile_data(target, &Minion::pillar, How::pcre);
+      return compile_data(target, &Minion::pillar, How::pcre, work);
     case lowstate::TargetType::pillar_exact:
-      return compile_data(target, &Minion::pillar, How::exact);
+      return compile_data(target, &Minion::pillar, How::exact, work);
     case lowstate::TargetType::nodegroup:
-      return compile_nodegroup(target.expression, nodegroups);
+      return compile_nodegroup(target.expression, nodegroups, work);
     case lowstate::TargetType::ipcidr:
       return compile_ipcidr(target.expression);
     case lowstate::TargetType::range:
@@ -79,18 +105,26 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
 
 namespace {
 
-bool has_address_in(const Minion& minion, const IpNetwork& network) {
+bool has_address_in(const Minion& minion, const IpNetwork& network, Work& work) {
   const auto addresses = minion.grains.root().find(network.address.version() == 4 ? "ipv4" : "ipv6");
   if (!addresses) return false;
   const auto inside = [&network](JsonValue value) {
     const auto address = IpAddress::parse(value.text());
     return address && network.contains(*address);
   };
+  if (!work.spend(1 + addresses->size())) return false;
   if (!addresses->is(JsonValue::Kind::array)) return inside(*addresses);
   for (const JsonValue value : addresses->elements()) {
     if (inside(value)) return true;
   }
   return false;
+}
+
+bool match_id(const Glob& glob, const Minion& minion, Work& work) {
+  // A glob may read the id once for each of its stars.
+  constexpr std::size_t kShort = 16;
+  const bool is_left = work.spend(1 + glob.pattern.size() / kShort * (1 + minion.id.size() / kShort));
+  return is_left && glob_match(glob.pattern, minion.id);
 }
 
 bool looks_into_pillar(const Step& step) {
@@ -105,26 +139,29 @@ class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
 
-  Evaluation(const Minion& minion, bool hides_pillar) : minion_(minion), hides_pillar_(hides_pillar) {}
+  Evaluation(const Minion& minion, bool hides_pillar, Work& work)
+      : minion_(minion), hides_pillar_(hides_pillar), work_(work) {}
 
+  /// Returns `no` if the work is spent.
   Truth run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
+      if (!work_.spend(1)) return Truth::no;
       if (hides_pillar_ && looks_into_pillar(step)) {
         stack_.push_back(Truth::unknown);
       } else {
         std::visit(*this, step);
       }
     }
-    return stack_.back();
+    return work_.is_spent() ? Truth::no : stack_.back();
   }
 
-  void operator()(const Glob& glob) { push(glob_match(glob.pattern, minion_.id)); }
-  void operator()(const Pcre& pcre) { push(pcre.regex.match_start(minion_.id)); }
+  void operator()(const Glob& glob) { push(match_id(glob, minion_, work_)); }
+  void operator()(const Pcre& pcre) { push(match_regex(pcre.regex, minion_.id, work_)); }
   void operator()(const List& list) {
     push(std::binary_search(list.ids.begin(), list.ids.end(), minion_.id));
   }
-  void operator()(const Data& data) { push(data.matcher.matches((minion_.*data.of).root(), work_left_)); }
-  void operator()(const IpCidr& ipcidr) { push(has_address_in(minion_, ipcidr.network)); }
+  void operator()(const Data& data) { push(data.matcher.matches((minion_.*data.of).root(), work_)); }
+  void operator()(const IpCidr& ipcidr) { push(has_address_in(minion_, ipcidr.network, work_)); }
   void operator()(Operator what) {
     const Truth right = stack_.back();
     if (what == Operator::negation) {
@@ -140,21 +177,23 @@ class Evaluation {
 
   const Minion& minion_;
   const bool hides_pillar_;
-  int work_left_ = kMaxWork;
+  Work& work_;
   std::vector<Truth> stack_;
 };
 
 }  // namespace
 }  // namespace target
 
-Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, const Nodegroups& nodegroups) {
+Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, const Nodegroups& nodegroups,
+                                             target::Work& work) {
   if (target.type == lowstate::TargetType::compound) {
     Result<std::vector<target::Step>> steps = target::compile_compound(
-        target.list.empty() ? split_words(target.expression) : target.list, nodegroups);
-    if (!steps) return std::move(steps).error();
+        target.list.empty() ? split_words(target.expression) : target.list, nodegroups, work);
+    if (!steps) return work.is_spent() ? target::Work::error() : std::move(steps).error();
     return TargetMatcher(*std::move(steps));
   }
-  Result<target::Step> step = target::compile_operand(target, nodegroups);
+  Result<target::Step> step = target::compile_operand(target, nodegroups, work);
+  if (work.is_spent()) return target::Work::error();
   if (!step) {
     return Error{step.error().kind,
                  format("The target {}: {}.", quoted_excerpt(target.expression), step.error().message)};
@@ -171,12 +210,12 @@ lowstate::Target compound_target(std::string_view expression) {
   return target;
 }
 
-bool TargetMatcher::matches(const Minion& minion) const {
+bool TargetMatcher::matches(const Minion& minion, target::Work& work) const {
   // Most targets are a single glob, which is matched without an Evaluation.
   if (const auto* glob = std::get_if<target::Glob>(&steps_.front()); glob != nullptr && steps_.size() == 1) {
-    return glob_match(glob->pattern, minion.id);
+    return target::match_id(*glob, minion, work);
   }
-  return target::Evaluation(minion, false).run(steps_) == target::Evaluation::Truth::yes;
+  return target::Evaluation(minion, false, work).run(steps_) == target::Evaluation::Truth::yes;
 }
 
 bool TargetMatcher::looks_into_pillar() const {
@@ -184,9 +223,9 @@ bool TargetMatcher::looks_into_pillar() const {
                      [](const target::Step& step) { return target::looks_into_pillar(step); });
 }
 
-std::optional<bool> TargetMatcher::matches_without_pillar(const Minion& minion) const {
+std::optional<bool> TargetMatcher::matches_without_pillar(const Minion& minion, target::Work& work) const {
   using Truth = target::Evaluation::Truth;
-  const Truth truth = target::Evaluation(minion, true).run(steps_);
+  const Truth truth = target::Evaluation(minion, true, work).run(steps_);
   if (truth == Truth::unknown) return std::nullopt;
   return truth == Truth::yes;
 }
@@ -207,40 +246,58 @@ Selection select_ids(const Minions& minions, const std::vector<std::string_view>
   return selection;
 }
 
-Result<Selection> select(const Minions& minions, const lowstate::Target& target) {
-  if (target.type == lowstate::TargetType::list) return select_ids(minions, target.list);
+namespace {
+
+/// The work to check whether a caller may read the pillar of a minion.
+constexpr std::size_t kPillarCheck = 20;
+
+Result<Selection> matching(const Minions& minions, const TargetMatcher& matcher, target::Work& work) {
+  Selection selection;
+  for (std::size_t i = 0; i < minions.all().size() && !work.is_spent(); ++i) {
+    if (matcher.matches(minions.all()[i], work)) selection.positions.push_back(i);
+  }
+  if (work.is_spent()) return target::Work::error();
+  return selection;
+}
+
+}  // namespace
+
+Result<Selection> select(const Minions& minions, const lowstate::Target& target, target::Work& work) {
+  if (target.type == lowstate::TargetType::list) {
+    if (!work.spend(target.list.size())) return target::Work::error();
+    return select_ids(minions, target.list);
+  }
   Selection selection;
   if (target.type == lowstate::TargetType::glob && target.expression == "*") {
     selection.positions.resize(minions.all().size());
     std::iota(selection.positions.begin(), selection.positions.end(), std::size_t{0});
     return selection;
   }
-  const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups());
-  if (!matcher) return matcher.error();
-  for (std::size_t i = 0; i < minions.all().size(); ++i) {
-    if (matcher->matches(minions.all()[i])) selection.positions.push_back(i);
-  }
-  return selection;
+  const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups(), work);
+  return matcher ? matching(minions, *matcher, work) : matcher.error();
 }
 
 Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
-                                 const CanReadPillar& can_read_pillar) {
+                                 const CanReadPillar& can_read_pillar, target::Work& work) {
   if (target.type == lowstate::TargetType::list || target.type == lowstate::TargetType::glob) {
-    return select(minions, target);
+    return select(minions, target, work);
   }
-  const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups());
-  if (!matcher || !matcher->looks_into_pillar()) return select(minions, target);
+  const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups(), work);
+  if (!matcher) return matcher.error();
+  if (!matcher->looks_into_pillar()) return matching(minions, *matcher, work);
   Selection selection;
   bool can_read_any = false;
   bool has_decided = false;
-  for (std::size_t i = 0; i < minions.all().size(); ++i) {
+  for (std::size_t i = 0; i < minions.all().size() && work.spend(kPillarCheck); ++i) {
     const bool can_read = can_read_pillar(i);
-    const std::optional<bool> anyway = matcher->matches_without_pillar(minions.all()[i]);
+    const std::optional<bool> anyway = matcher->matches_without_pillar(minions.all()[i], work);
     can_read_any = can_read_any || can_read;
     has_decided = has_decided || (!anyway && can_read);
     selection.has_hidden = selection.has_hidden || (!anyway && !can_read);
-    if (anyway.value_or(can_read && matcher->matches(minions.all()[i]))) selection.positions.push_back(i);
+    if (anyway.value_or(can_read && matcher->matches(minions.all()[i], work)))
+      selection.positions.push_back(i);
   }
+  if (work.is_spent()) return target::Work::error();
   if (can_read_any && (has_decided || !selection.has_hidden)) return selection;
   return Error{ErrorKind::authorization, "Authorization error occurred."};
 }
@@ -291,18 +348,17 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-lowstate::Target target_of(const std::vector<std::string>& words) {
+/// Returns the target of a nodegroup, as Salt makes it. `text` keeps the words of an expression or a list.
+lowstate::Target target_of(const std::vector<std::string>& words, std::string& text) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
   target.list.assign(words.begin(), words.end());
   const master::NodegroupForm form = master::form_of(words);
   if (form == master::NodegroupForm::compound) return target;
-  if (form == master::NodegroupForm::pcre && words.size() == 1) {
-    target.type = lowstate::TargetType::pcre;
-    target.expression = words.front();
-  } else {
-    target.type = lowstate::TargetType::list;
-  }
+  text = joined(words, ",");
+  target.expression = text;
+  target.type = form == master::NodegroupForm::pcre ? lowstate::TargetType::pcre : lowstate::TargetType::list;
+  target.list = split_names(text);
   return target;
 }
 
@@ -332,7 +388,8 @@ class Nodegroups::Builder {
     if (!open_.insert(group.name).second) return wrong_nodegroup(group.name, "contains itself");
     if (Result<void> inner = add_inner(group); !inner) return inner;
     open_.erase(group.name);
-    const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words), groups_);
+    std::string text;
+    const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words, text), groups_);
     if (!matcher) return wrong_nodegroup(group.name, matcher.error().message);
     if (matcher->looks_into_pillar()) groups_.using_pillar_.insert(group.name);
     std::vector<std::string_view>& members = groups_.members_[group.name];

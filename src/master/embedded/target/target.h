@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +16,7 @@
 
 #include "master/embedded/host/ip_address.h"
 #include "master/embedded/minion.h"
+#include "master/embedded/target/work.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
@@ -29,9 +32,6 @@ namespace target {
 inline constexpr std::size_t kMaxLevels = 64;
 inline constexpr std::size_t kMaxPcreLevels = 16;
 
-/// The largest amount of work to match a target with one minion. One comparison of short texts is 1 unit.
-inline constexpr int kMaxWork = 100'000;
-
 /// Matches grains or pillar with an expression, as salt.utils.data.subdict_match does. `os:Deb*` has a
 /// pattern for the value of `os`. `a:b:c` matches `c` below `a:b`, or `b:c` below `a`. One matching list
 /// element or object key is enough, and `*:` stands for any key. Values are compared in lower case as Python
@@ -40,19 +40,19 @@ class DataMatcher {
  public:
   enum class How { glob, pcre, exact };
 
-  /// Compiles an expression. Fails with `invocation` for too many levels or a wrong regular expression.
+  /// Compiles an expression. Fails with `invocation` for too many levels, a wrong regular expression, or too
+  /// much work.
   [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
-                                                   How how);
+                                                   How how, Work& work);
 
-  /// Returns whether `data` matches. Subtracts the work of the match from `work_left`. Returns false if no
-  /// work is left.
-  [[nodiscard]] bool matches(JsonValue data, int& work_left) const;
+  /// Returns whether `data` matches. The result is valid only if `work` is not spent.
+  [[nodiscard]] bool matches(JsonValue data, Work& work) const;
 
  private:
   class Match;
   DataMatcher(std::string_view expression, std::string_view delimiter, How how)
       : expression_(expression), delimiter_(delimiter), how_(how) {}
-  Result<void> compile_patterns();
+  Result<void> compile_patterns(Work& work);
 
   std::string_view expression_;
   std::string_view delimiter_;
@@ -84,11 +84,17 @@ enum class Operator { negation, both, either };
 /// matches. An operator replaces the last values by their combination.
 using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
+/// Compiles a regular expression. Fails with `invocation`.
+[[nodiscard]] Result<Regex> compile_regex(std::string_view pattern, Work& work);
+
+/// Returns whether the regular expression matches the start of `text`. Stops `work` if the match takes too
+/// long.
+[[nodiscard]] bool match_regex(const Regex& regex, std::string_view text, Work& work);
+
 /// Compiles a target of any type except `compound`. Fails with `invocation`. REQUIRES: `target.list` has the
 /// ids if the target is a list.
-[[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
-
-[[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
+[[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups,
+                                           Work& work);
 
 /// Compiles a compound target of Salt's grammar. Its words are `G@key:value` (grain), `P@` (grain_pcre), `I@`
 /// (pillar), `J@` (pillar_pcre), `E@regex`, `L@id,id`, `S@network`, `N@nodegroup` and globs. The first four
@@ -96,7 +102,7 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 /// `not` binds closest, then `and`. Borrows the words. Fails with `invocation` and the number of the wrong
 /// word.
 [[nodiscard]] Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
-                                                         const Nodegroups& nodegroups);
+                                                         const Nodegroups& nodegroups, Work& work);
 
 }  // namespace target
 
@@ -106,17 +112,31 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 /// A compiled target. Borrows the texts of the target. Immutable; thread-safe.
 class TargetMatcher {
  public:
-  /// Compiles a target. Fails with `invocation` for an unsupported type and for a wrong expression.
+  /// Compiles a target. Fails with `invocation` for an unsupported type, a wrong expression, and too much
+  /// work.
   [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
-                                                     const Nodegroups& nodegroups);
+                                                     const Nodegroups& nodegroups, target::Work& work);
 
-  [[nodiscard]] bool matches(const Minion& minion) const;
+  /// Compiles a target of the configuration.
+  [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
+                                                     const Nodegroups& nodegroups) {
+    target::Work work(std::numeric_limits<std::int64_t>::max());
+    return compile(target, nodegroups, work);
+  }
+
+  /// Returns whether the target matches. Returns false if `work` is spent.
+  [[nodiscard]] bool matches(const Minion& minion, target::Work& work) const;
+  [[nodiscard]] bool matches(const Minion& minion) const {
+    target::Work work;
+    return matches(minion, work);
+  }
 
   /// Returns whether the target compares pillar data, itself or in a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
   /// Returns whether the target matches the minion, or std::nullopt if only pillar data can decide this.
-  [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
+  /// Returns false if `work` is spent.
+  [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion, target::Work& work) const;
 
  private:
   explicit TargetMatcher(std::vector<target::Step> steps) : steps_(std::move(steps)) {}
@@ -133,7 +153,8 @@ struct Selection {
 };
 
 /// Selects the minions that the target matches. Fails with the errors of `TargetMatcher::compile`.
-[[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target);
+[[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target,
+                                       target::Work& work);
 
 /// Returns whether a caller may read the pillar of the minion at `position` in `Minions::all()`.
 using CanReadPillar = std::function<bool(std::size_t position)>;
@@ -144,7 +165,7 @@ using CanReadPillar = std::function<bool(std::size_t position)>;
 /// fails with `authorization` if the caller may not read the pillar of any minion whose match depends on
 /// pillar data.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
-                                               const CanReadPillar& can_read_pillar);
+                                               const CanReadPillar& can_read_pillar, target::Work& work);
 
 /// Selects the minions whose ids are in `ids`. The result also has the ids that no minion has.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);

@@ -46,15 +46,15 @@ lowstate::Target target_of_word(std::string_view word) {
     target.type = *type;
     target.expression = word.substr(2);
   }
-  if (target.type == lowstate::TargetType::list) target.list = split_ids(target.expression);
+  if (target.type == lowstate::TargetType::list) target.list = split_names(target.expression);
   return target;
 }
 
 /// A recursive-descent parser that writes the steps of a compound target in postfix order.
 class Compiler {
  public:
-  Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
-      : words_(words), nodegroups_(nodegroups) {}
+  Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups, Work& work)
+      : words_(words), nodegroups_(nodegroups), work_(work) {}
 
   Result<std::vector<Step>> compile() {
     if (words_.size() > kMaxWords) {
@@ -113,7 +113,7 @@ class Compiler {
     if (at_end() || at("and") || at("or") || at("not") || at(")")) {
       return error("expected a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2'");
     }
-    Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
+    Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_, work_);
     if (!step) {
       return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
                                              quoted_excerpt(words_[next_]), step.error().message)};
@@ -130,21 +130,16 @@ class Compiler {
 
   const std::vector<std::string_view>& words_;
   const Nodegroups& nodegroups_;
+  Work& work_;
   std::size_t next_ = 0;
   std::vector<Step> steps_;
 };
 
 }  // namespace
 
-std::vector<std::string_view> split_ids(std::string_view list) {
-  std::vector<std::string_view> ids = split(list, ",");
-  std::erase(ids, "");
-  return ids;
-}
-
 Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
-                                           const Nodegroups& nodegroups) {
-  return Compiler(words, nodegroups).compile();
+                                           const Nodegroups& nodegroups, Work& work) {
+  return Compiler(words, nodegroups, work).compile();
 }
 
 }  // namespace rest_fcgi::embedded::target

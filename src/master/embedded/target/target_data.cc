@@ -10,9 +10,7 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-// To limit the time of a match, each comparison counts as units of work. A comparison with a regular
-// expression is `kPcreWork` units. A comparison with a long text is 1 unit for each `kShort` bytes.
-constexpr std::size_t kPcreWork = 250;
+// A comparison with a long text is 1 unit of work for each `kShort` bytes.
 constexpr std::size_t kShort = 16;
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
@@ -36,18 +34,18 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// Matches an expression with data once. Each comparison subtracts its work from `work_left`. A pattern is
-/// always a suffix of the expression.
+/// Matches an expression with data once. Each comparison spends its work. A pattern is always a suffix of the
+/// expression.
 class DataMatcher::Match {
  public:
-  Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
+  Match(const DataMatcher& matcher, Work& work) : matcher_(matcher), work_(work) {}
 
   bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
     // As in Salt, the longest path is tried first.
     for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
       const std::string_view path = expression.substr(0, at);
-      if (!spend(1 + path.size() / kShort)) return false;
+      if (!work_.spend(1 + path.size() / kShort)) return false;
       if (path == "*") {
         if (object(data, expression)) return true;
         continue;
@@ -70,7 +68,7 @@ class DataMatcher::Match {
   }
 
   bool object(JsonValue object, std::string_view pattern) {
-    if (!spend(1 + pattern.size() / kShort)) return false;
+    if (!work_.spend(1 + pattern.size() / kShort)) return false;
     const bool any_key = pattern.substr(0, kAnyKey.size()) == kAnyKey;
     if (any_key) pattern.remove_prefix(kAnyKey.size());
     if (pattern == "*" || object.find(pattern)) return true;
@@ -97,15 +95,14 @@ class DataMatcher::Match {
   }
 
   bool text(std::string_view text, std::string_view pattern) {
-    const bool pcre = matcher_.how_ == How::pcre;
     // The work grows with the product of the two lengths, because a glob may read the text once for each of
     // its stars.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
-    if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
-    if (pcre) {
+    if (!work_.spend(1 + lengths)) return false;
+    if (matcher_.how_ == How::pcre) {
       const auto regex =
           matcher_.patterns_.find(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
-      return regex != matcher_.patterns_.end() && regex->second.match_start(lower(text));
+      return regex != matcher_.patterns_.end() && match_regex(regex->second, lower(text), work_);
     }
     if (matcher_.how_ == How::exact) return lower(pattern) == lower(text);
     return glob_match(lower(pattern), lower(text));
@@ -113,19 +110,12 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
-  /// Subtracts the work of one comparison from `work_left_`. If `work_left_` is too small, sets it to 0 and
-  /// returns false. The comparison then counts as no match.
-  bool spend(std::size_t work) {
-    const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
-    work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
-    return is_left;
-  }
-
   const DataMatcher& matcher_;
-  int& work_left_;
+  Work& work_;
 };
 
-Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::string_view delimiter, How how) {
+Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::string_view delimiter, How how,
+                                         Work& work) {
   const std::size_t levels = ends_of(expression, delimiter).size();
   const std::size_t most = how == How::pcre ? kMaxPcreLevels : kMaxLevels;
   if (levels > most) {
@@ -133,11 +123,11 @@ Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::strin
   }
   DataMatcher matcher(expression, delimiter, how);
   if (how != How::pcre) return matcher;
-  if (Result<void> compiled = matcher.compile_patterns(); !compiled) return std::move(compiled).error();
+  if (Result<void> compiled = matcher.compile_patterns(work); !compiled) return std::move(compiled).error();
   return matcher;
 }
 
-Result<void> DataMatcher::compile_patterns() {
+Result<void> DataMatcher::compile_patterns(Work& work) {
   const std::string text = lower(expression_);
   const std::vector<std::size_t> ends = ends_of(expression_, delimiter_);
   std::vector<std::size_t> offsets = ends_of(expression_, kAnyKey.substr(1));
@@ -147,7 +137,8 @@ Result<void> DataMatcher::compile_patterns() {
   std::optional<Error> first_error;
   for (const std::size_t offset : offsets) {
     if (patterns_.contains(offset)) continue;
-    Result<Regex> regex = Regex::compile(std::string_view(text).substr(offset));
+    Result<Regex> regex = compile_regex(std::string_view(text).substr(offset), work);
+    if (work.is_spent()) return Work::error();
     if (regex) {
       patterns_.emplace(offset, *std::move(regex));
     } else if (!first_error) {
@@ -163,8 +154,8 @@ Result<void> DataMatcher::compile_patterns() {
   return *std::move(first_error);
 }
 
-bool DataMatcher::matches(JsonValue data, int& work_left) const {
-  return Match(*this, work_left).expression(data, expression_, delimiter_);
+bool DataMatcher::matches(JsonValue data, Work& work) const {
+  return Match(*this, work).expression(data, expression_, delimiter_);
 }
 
 }  // namespace rest_fcgi::embedded::target

@@ -36,18 +36,20 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
+/// The back end of a login gets the password, the token, or both, as the caller sent them (Salt's
+/// `LoadAuth.__auth_call`).
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
-  switch (credentials.kind) {
-    case auth::Credentials::Kind::token:
-      return {{"token", credentials.token.reveal()}};
-    case auth::Credentials::Kind::eauth:
-      return {{"eauth", credentials.eauth},
-              {"username", credentials.username},
-              {"password", credentials.password.reveal()}};
-    case auth::Credentials::Kind::none:
-      break;
+  std::vector<TextField> fields;
+  if (credentials.kind == auth::Credentials::Kind::none) return fields;
+  const bool has_token = credentials.token.size() != 0;
+  if (credentials.kind == auth::Credentials::Kind::eauth) {
+    fields = {{"eauth", credentials.eauth}, {"username", credentials.username}};
+    if (credentials.password.size() != 0 || !has_token)
+      fields.emplace_back("password", credentials.password.reveal());
   }
-  return {};
+  if (has_token || credentials.kind == auth::Credentials::Kind::token)
+    fields.emplace_back("token", credentials.token.reveal());
+  return fields;
 }
 
 void pack_fields(Packer& packer, const std::vector<TextField>& fields) {
@@ -225,6 +227,14 @@ Error unknown_reply(std::string_view what) {
 }
 
 Error said(std::string_view text) {
+  // The reply of a master's worker to a well-formed load if the worker cannot reach the master's other
+  // processes, or has no memory or disk space.
+  if (text == "Some exception handling minion payload") {
+    return {ErrorKind::unavailable,
+            format("The Salt master failed while it handled the request: it answered \"{}\". Its log has the "
+                   "reason. Whether it carried out the request is not known.",
+                   text)};
+  }
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 

@@ -40,7 +40,8 @@ class Nodegroups::Expansion {
     const auto group =
         std::find_if(groups.begin(), groups.end(), [name](const auto& one) { return one.name == name; });
     if (group == groups.end()) {
-      return invalid_group(format("Node group {} unavailable in {}", name, nodegroups_.conf_file_));
+      return invalid_group(
+          format("unknown node group '{}'; expected a name in `nodegroups` of the Salt master's file", name));
     }
     if (group->words.empty()) return invalid_group(format("Node group {} is empty.", name));
     if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
@@ -85,8 +86,7 @@ class Nodegroups::Expansion {
   std::string text_;
 };
 
-Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file)
-    : groups_(std::move(groups)), conf_file_(std::move(conf_file)) {}
+Nodegroups::Nodegroups(std::vector<master::NodegroupOptions> groups) : groups_(std::move(groups)) {}
 
 bool Nodegroups::may_name_one(const lowstate::Target& target) {
   if (target.type != lowstate::TargetType::compound) return target.type == lowstate::TargetType::nodegroup;
@@ -97,9 +97,16 @@ bool Nodegroups::may_name_one(const lowstate::Target& target) {
 
 Result<PublishLoad::Target> Nodegroups::expand(const lowstate::Target& target) const {
   using lowstate::TargetType;
-  if (target.type == TargetType::list) {
+  if (target.type == TargetType::list && !target.as_sent.is(JsonValue::Kind::string)) {
     const std::vector<std::string> ids(target.list.begin(), target.list.end());
     return PublishLoad::Target{target.type, ids, target.delimiter};
+  }
+  // As in Salt, the master gets and stores the text of the caller. With blanks in it no minion would match.
+  if (target.type == TargetType::list) {
+    const std::string_view text = target.as_sent.text();
+    const bool has_blank = text.find_first_of(" \t\r\n") != std::string_view::npos;
+    return PublishLoad::Target{target.type, has_blank ? joined(target.list, ",") : std::string(text),
+                               target.delimiter};
   }
   if (target.type != TargetType::nodegroup && target.type != TargetType::compound) {
     return PublishLoad::Target{target.type, std::string(target.expression), target.delimiter};

@@ -15,8 +15,7 @@ namespace rest_fcgi::salt {
 /// `nodegroup_comp` and LocalClient. Immutable; thread-safe.
 class Nodegroups {
  public:
-  /// `conf_file` is the path in Salt's error message for an unknown group.
-  Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file);
+  explicit Nodegroups(std::vector<master::NodegroupOptions> groups);
 
   /// Returns the target in the master's form. A target of type `nodegroup`, and each `N@name` in a compound
   /// target, becomes compound words. Fails with `invocation` for an unknown, empty or recursive group, and
@@ -31,7 +30,6 @@ class Nodegroups {
   class Expansion;
 
   std::vector<master::NodegroupOptions> groups_;
-  std::string conf_file_;
 };
 
 }  // namespace rest_fcgi::salt

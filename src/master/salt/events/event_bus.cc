@@ -51,6 +51,10 @@ Result<std::unique_ptr<EventBus>> EventBus::start(BusOptions options, std::share
 }
 
 EventBus::~EventBus() {
+  stop();
+}
+
+void EventBus::stop() {
   stopping_ = true;
   static_cast<void>(::eventfd_write(wake_.get(), 1));
   thread_.join();
@@ -148,7 +152,10 @@ Result<void> EventBus::handle_events(FrameReader& reader) {
 void EventBus::tell_refused(const Error& why) {
   if (not_joined_ == why.kind) return;
   not_joined_ = why.kind;
-  log::warning(format("cannot connect to the Salt master's event bus: {}", why.message));
+  log::warning(format(
+      "cannot connect to the Salt master's event bus: {}; requests that wait for minions get 503. If the "
+      "master does not run: systemctl start salt-master",
+      why.message));
 }
 
 void EventBus::tell_joined() {

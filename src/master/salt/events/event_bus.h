@@ -30,8 +30,11 @@ class EventBus {
   static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
-  /// Stops the thread. Reports the loss of the bus to the remaining listeners.
   ~EventBus();
+
+  /// Stops the thread. Tells the remaining listeners that the service stops. REQUIRES: one thread calls this
+  /// function.
+  void stop();
 
   /// Waits until this process has joined the event bus, at most for half a second, and not after `deadline`.
   /// Fails with `unavailable`. The error has Salt's message, or the name of the missing permission.

@@ -84,7 +84,7 @@ Error failure(const Address& address, int error) {
   const bool is_absent = error == ENOENT || error == ECONNREFUSED;
   return {ErrorKind::unavailable,
           format("{}: {}{}", address.name, errno_text(error),
-                 is_absent ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
+                 is_absent ? "; no Salt master runs with this sock_dir and ipc_mode" : "")};
 }
 
 void wait_for(int fd, short event, int stop, std::chrono::milliseconds patience) noexcept {

@@ -14,15 +14,18 @@ namespace {
 constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs for which losses are recorded.
 
 Error bus_lost() {
+  return {ErrorKind::unavailable, "the connection to the Salt master's event bus was lost."};
+}
+
+Error stopping() {
   return {ErrorKind::unavailable,
-          format("{} The connection to its event bus was lost while the job ran: returns may be missing.",
-                 kMasterNotAvailable)};
+          "rest_fcgi stops. The job goes on, and the runner jobs.lookup_jid shows its returns."};
 }
 
 Error events_lost(std::size_t most) {
-  return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
-                                         "reply to the publication: returns may be missing.",
-                                         most)};
+  return {ErrorKind::unavailable,
+          format("more than {} bytes of events arrived before the Salt master's reply to the publication.",
+                 most)};
 }
 
 Error another_waits(std::string_view jid) {
@@ -119,11 +122,12 @@ void Registry::joined() {
 
 void Registry::not_joined(ErrorKind why) {
   std::vector<JobPtr> affected;
-  const Error error = bus_lost();
+  std::optional<Error> error;
   {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
+    error = closed_ ? stopping() : bus_lost();
     // `reserve` may throw, so it is called before the first change of a member.
     affected.reserve(jobs_.size());
     joined_ = false;
@@ -135,7 +139,7 @@ void Registry::not_joined(ErrorKind why) {
       if (!job->replaying) affected.push_back(job);
     }
   }
-  for (const JobPtr& job : affected) job->listener->on_loss(error);
+  for (const JobPtr& job : affected) job->listener->on_loss(*error);
 }
 
 void Registry::close() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "master/salt/release_series.h"
@@ -16,8 +17,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+constexpr int kEvents = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
 // TCP notices after about 90 seconds that the other host is gone. The first probe comes after 60 seconds.
 constexpr int kKeepaliveIdle = 60;
@@ -51,12 +53,12 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 
-/// Returns a monitor socket (zmq_socket_monitor(3)), which gets an event when the connection of `socket`
-/// ends. REQUIRES: `socket` is not connected yet.
+/// Returns a monitor socket (zmq_socket_monitor(3)), which gets an event when TCP connects `socket`, and when
+/// the connection ends. REQUIRES: `socket` is not connected yet.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   static std::atomic<std::uint64_t> number = 0;
   const std::string name = format("inproc://ended-{}", ++number);
-  if (zmq_socket_monitor(socket.handle(), name.c_str(), kEndings) != 0) throw zmq::error_t();
+  if (zmq_socket_monitor(socket.handle(), name.c_str(), kEvents) != 0) throw zmq::error_t();
   zmq::socket_t monitor(context, zmq::socket_type::pair);
   monitor.set(zmq::sockopt::linger, 0);
   monitor.connect(name);
@@ -119,14 +121,29 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
     if (count < 0) return Seen::broken;  // The ZeroMQ context was shut down.
-    if (items[1].revents != 0) return Seen::broken;
+    if (items[1].revents != 0 && !read_monitor()) return Seen::broken;
     if (items[0].revents != 0) return Seen::ready;
-    if (time == 0) return Seen::time_up;
+    if (items[1].revents == 0 && time == 0) return Seen::time_up;
   }
 }
 
-bool Connection::wait_until_open(SteadyTime until) {
-  return wait(ZMQ_POLLOUT, until) == Seen::ready;
+/// Reads an event of the monitor. Returns false if the connection has ended.
+bool Connection::read_monitor() {
+  zmq::message_t event;
+  if (!monitor_.recv(event, zmq::recv_flags::dontwait)) return true;
+  std::uint16_t number = 0;  // zmq_socket_monitor(3): the first frame begins with the event's number.
+  if (event.size() >= sizeof number) std::memcpy(&number, event.data(), sizeof number);
+  zmq::message_t address;
+  static_cast<void>(monitor_.recv(address, zmq::recv_flags::dontwait));
+  is_reachable_ = number == ZMQ_EVENT_CONNECTED;
+  return is_reachable_;
+}
+
+Connection::Opening Connection::wait_until_open(SteadyTime reachable_by, SteadyTime until) {
+  Seen seen = wait(ZMQ_POLLOUT, std::min(reachable_by, until));
+  if (seen == Seen::time_up && is_reachable_) seen = wait(ZMQ_POLLOUT, until);
+  if (seen == Seen::ready) return Opening::open;
+  return seen == Seen::time_up && is_reachable_ ? Opening::silent : Opening::unreachable;
 }
 
 bool Connection::is_open() {
@@ -147,9 +164,7 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
   try {
     const Seen seen = wait(ZMQ_POLLIN, deadline);
     if (seen == Seen::time_up) {
-      return Error{
-          ErrorKind::timeout,
-          "The Salt Master did not answer in time; whether it carried out the request is not known."};
+      return Error{ErrorKind::timeout, "The Salt Master did not answer in time."};
     }
     return receive_frames();
   } catch (const zmq::error_t& error) {
@@ -168,10 +183,7 @@ Result<WipedBytes> Connection::receive_frames() {
   // The frames are read even if the connection has ended, because the reply may have come before the end.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
-    return Error{
-        ErrorKind::unavailable,
-        "Salt Master: the connection broke before the answer came; whether the master carried out the "
-        "request is not known."};
+    return Error{ErrorKind::unavailable, "Salt Master: the connection broke before the answer came."};
   }
   zmq::message_t body;
   if (first.size() != 0 || !first.more() || !socket_.recv(body, zmq::recv_flags::dontwait) || body.more()) {

@@ -36,8 +36,15 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Waits until the connection is established. Returns false on failure or timeout.
-  bool wait_until_open(SteadyTime until);
+  enum class Opening {
+    open,
+    unreachable,  ///< `unreachable` means that TCP did not connect, or that the connection broke.
+    silent,       ///< `silent` means that TCP connected, but the master sent no greeting of ZeroMQ in time.
+  };
+
+  /// Waits until the connection is established: until `reachable_by` for TCP, and until `until` for ZeroMQ's
+  /// greeting. A master that stands still is reachable, because its kernel accepts TCP connections.
+  Opening wait_until_open(SteadyTime reachable_by, SteadyTime until);
 
   /// Returns whether the next request can be sent. Closes the connection after unexpected bytes, because they
   /// could be taken for the next reply.
@@ -55,11 +62,13 @@ class Connection {
 
   explicit Connection(zmq::socket_t socket) : socket_(std::move(socket)) {}
   Seen wait(short events, SteadyTime until);
+  bool read_monitor();
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< The socket that gets an event when the connection ends.
+  zmq::socket_t monitor_;  ///< The socket that gets an event when TCP connects, and when the connection ends.
   zmq::socket_t socket_;
+  bool is_reachable_ = false;  ///< `is_reachable_` says whether TCP has connected.
 };
 
 /// Returns the error for a master that does not run. The error says that nothing was sent.

@@ -14,8 +14,9 @@ std::size_t at_least_one(std::size_t number) {
 }
 
 Error too_many(std::size_t limit) {
-  return {ErrorKind::unavailable,
-          format("Too many requests wait for the Salt Master: {}, which is the limit.", limit)};
+  return {
+      ErrorKind::unavailable,
+      format("Too many requests wait for the Salt Master: {}, which is the limit; nothing was sent.", limit)};
 }
 
 }  // namespace

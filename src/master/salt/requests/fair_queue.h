@@ -31,10 +31,11 @@ inline constexpr std::size_t kPriorityClasses = 7;
 
 /// A request's class and client address. A request of the program itself has an empty address.
 struct Request {
-  Request(PriorityClass its_priority, std::string_view its_remote = {})
-      : priority(its_priority), remote(its_remote) {}
+  Request(PriorityClass its_priority, std::string_view its_remote = {}, bool* sent = nullptr)
+      : priority(its_priority), remote(its_remote), is_sent(sent) {}
   PriorityClass priority;
   std::string_view remote;
+  bool* is_sent;  ///< `is_sent` may be null. The pool sets it to true when the master may have the request.
 };
 
 struct PoolOptions {
@@ -48,7 +49,8 @@ struct PoolOptions {
   std::size_t max_waiting_logins = 64;
   /// The largest reply in bytes. A larger reply closes the connection.
   std::size_t max_answer_size = std::size_t{256} << 20;
-  /// The longest time to connect. A refused connection fails immediately.
+  /// The longest time until TCP connects. A refused connection fails immediately. If the master accepts the
+  /// connection but stands still, the request waits until its deadline.
   std::chrono::milliseconds connect_timeout{4000};
   /// The time after which a request counts as stalled. Other requests do not wait for a stalled request; see
   /// `FairQueue::stall`. A login never counts as stalled.

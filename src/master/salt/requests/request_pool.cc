@@ -39,7 +39,7 @@ class Pool final : public RequestPool {
   }
 
   ~Pool() override {
-    context_.shutdown();
+    end();
     queue_.close();
   }
 
@@ -55,6 +55,7 @@ class Pool final : public RequestPool {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
+    if (info.is_sent != nullptr) *info.is_sent = true;
     auto answer = receive(**connection, *place, *pass, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
@@ -63,6 +64,8 @@ class Pool final : public RequestPool {
   [[nodiscard]] RequestStatistics statistics() const override {
     return {queue_.running(), idle_.size(), queue_.waiting() + logins_.waiting() + tokens_.waiting()};
   }
+
+  void end() override { context_.shutdown(); }
 
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
@@ -101,10 +104,9 @@ class Pool final : public RequestPool {
     if (!outage_.may_try(now())) return master_not_available();
     auto made = Connection::make(context_, connection_);
     if (!made) return made;
-    if ((*made)->wait_until_open(std::min(deadline, now() + connect_timeout_))) {
-      outage_.succeeded();
-      return made;
-    }
+    const auto opening = (*made)->wait_until_open(now() + connect_timeout_, deadline);
+    if (opening != Connection::Opening::unreachable) outage_.succeeded();
+    if (opening == Connection::Opening::open) return made;
     if (now() >= deadline) return deadline_passed();
     outage_.failed(now());
     return master_not_available();

@@ -36,6 +36,9 @@ class RequestPool {
   }
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
+
+  /// Ends all requests with `unavailable`. Later requests fail, too.
+  virtual void end() = 0;
 };
 
 }  // namespace rest_fcgi::salt

@@ -60,6 +60,18 @@ std::string tags(const std::vector<master::EventPtr>& events) {
 
 }  // namespace
 
+TEST_CASE("the runner event.send fires an event") {
+  EmbeddedEngine engine;
+  const Reader reader = listen(engine);
+  CHECK(engine.runner(R"("fun": "event.send", "tag": "my/tag", "data": {"a": 1})").ret.text() == "true");
+  engine.runner(R"("fun": "event.send", "arg": ["my/other", "{b: 2}"])");
+  std::string own;
+  for (const master::EventPtr& event : read(*reader)) {
+    if (event->tag().starts_with("my/")) own += format("{} {} ", event->tag(), data_of(*event));
+  }
+  CHECK(own == R"(my/tag {"a": 1, "_stamp": "S"} my/other {"b": 2, "_stamp": "S"} )");
+}
+
 TEST_CASE("a job has Salt's events: new, and one for each return") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);

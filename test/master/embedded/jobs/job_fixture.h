@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,15 @@ class FailingCache : public returner::Returner {
 
  private:
   static Error full() { return {ErrorKind::unavailable, "the disk is full"}; }
+};
+
+/// A job cache that answers only after a test has set `is_away` to false.
+class CacheThatComesBack : public FailingCache {
+ public:
+  Result<std::optional<returner::Load>> get_load(std::string_view jid) const override {
+    return is_away ? FailingCache::get_load(jid) : Result(std::optional<returner::Load>());
+  }
+  std::atomic<bool> is_away = true;
 };
 
 }  // namespace rest_fcgi::test

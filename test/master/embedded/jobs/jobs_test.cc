@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/jobs/jobs.h"
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
+#include "../../../support/eventually.h"
 #include "../../../support/holds.h"
 #include "job_fixture.h"
 #include "rest_fcgi/core/format.h"
@@ -171,6 +174,17 @@ TEST_CASE("an interrupted job that cannot be recorded is left for a later try") 
   leave_orphan(store, load_of(kJid));
   Jobs jobs(full_cache(), store, system_clock());
   CHECK(running_in(store) == 1);
+}
+
+TEST_CASE("an interrupted job is recorded when the job cache answers again") {
+  const StorePtr store = in_memory();
+  leave_orphan(store, load_of(kJid));
+  auto cache = std::make_unique<test::CacheThatComesBack>();
+  std::atomic<bool>& is_away = cache->is_away;
+  Jobs jobs(returner::Returners::of("etcd", std::move(cache)), store, system_clock());
+  CHECK(running_in(store) == 1);
+  is_away = false;
+  CHECK(test::eventually([&] { return running_in(store) == 0; }));
 }
 
 TEST_CASE("a runner that cannot read the job cache returns an error with its jid") {

@@ -56,6 +56,35 @@ TEST_CASE_FIXTURE(Runners, "keys of clients that a runner does not know are left
         R"({"args": [], "kwargs": {"outputter": "json"}})");
 }
 
+TEST_CASE_FIXTURE(Runners, "event.send refuses an empty tag, and data that is no map") {
+  CHECK(ret(R"("fun": "event.send", "tag": "t", "data": null)") == "true");
+  for (const char* wrong : {R"("tag": "")", R"("tag": "t", "data": [1])", R"("tag": 5)"}) {
+    CHECK(
+        holds(text(format(R"("fun": "event.send", {})", wrong)), "Exception occurred in runner event.send"));
+  }
+}
+
+TEST_CASE_FIXTURE(Runners, "fileserver answers as a master without files") {
+  for (const auto& [call, answer] :
+       {std::pair(R"("fun": "fileserver.envs")", R"(["base"])"),
+        {R"("fun": "fileserver.envs", "backend": "roots,git")", R"(["base"])"},
+        {R"("fun": "fileserver.envs", "backend": ["git"])", "[]"},
+        {R"("fun": "fileserver.envs", "backend": "-roots")", "[]"},
+        {R"("fun": "fileserver.envs", "sources": true)", R"(["roots"])"},
+        {R"("fun": "fileserver.file_list")", "[]"},
+        {R"("fun": "fileserver.file_list", "saltenv": "prod", "backend": "roots")", "[]"},
+        {R"("fun": "fileserver.dir_list")", "[]"},
+        {R"("fun": "fileserver.empty_dir_list")", "[]"},
+        {R"("fun": "fileserver.symlink_list")", "{}"},
+        {R"("fun": "fileserver.clear_file_list_cache")", "{}"},
+        {R"("fun": "fileserver.update", "backend": "git", "remotes": "x")", "true"},
+        {R"("fun": "fileserver.clear_cache")", R"("No cache was cleared")"},
+        {R"("fun": "fileserver.clear_lock", "remote": "x")", R"("No locks were removed")"},
+        {R"("fun": "fileserver.lock")", R"("No locks were set")"}}) {
+    CHECK(ret(call) == answer);
+  }
+}
+
 TEST_CASE_FIXTURE(Runners, "jobs.list_job shows a job and its returns") {
   const std::string jid =
       published(R"("tgt": "ms-0", "fun": "test.echo", "arg": ["hi"], "metadata": {"a": 1})");

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/holds.h"
+#include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -27,11 +28,12 @@ lowstate::Target target_of(TargetType type, std::string_view expression, std::st
   return target;
 }
 
-std::string matched(const MinionList& options, const lowstate::Target& target,
+std::string matched(const MinionList& options, const lowstate::Target& wanted,
                     const Groups& nodegroups = {}) {
   const auto minions = Minions::make(options, nodegroups);
   REQUIRE(minions);
-  const Result<Selection> selection = select(**minions, target);
+  target::Work work;
+  const Result<Selection> selection = select(**minions, wanted, work);
   if (!selection) FAIL(selection.error().message);
   std::string ids;
   for (const std::size_t position : selection->positions) {
@@ -41,11 +43,12 @@ std::string matched(const MinionList& options, const lowstate::Target& target,
 }
 
 /// Checks that the target gives an invocation error. Returns the error's message.
-std::string refusal(const MinionList& options, const lowstate::Target& target,
+std::string refusal(const MinionList& options, const lowstate::Target& wanted,
                     const Groups& nodegroups = {}) {
   const auto minions = Minions::make(options, nodegroups);
   REQUIRE(minions);
-  const Result<Selection> selection = select(**minions, target);
+  target::Work work;
+  const Result<Selection> selection = select(**minions, wanted, work);
   REQUIRE_FALSE(selection);
   CHECK(selection.error().kind == ErrorKind::invocation);
   return selection.error().message;
@@ -101,7 +104,8 @@ TEST_CASE("a list target matches each id once, and returns the missing ids") {
   target.list = {"web2", "nosuch", "db1", "web2", "nosuch", "web*"};
   CHECK(matched(target) == "db1 web2");
   const auto minions = *Minions::make(five_minions());
-  CHECK(select(*minions, target)->missing == std::vector<std::string>{"nosuch", "web*"});
+  rest_fcgi::embedded::target::Work work;
+  CHECK(select(*minions, target, work)->missing == std::vector<std::string>{"nosuch", "web*"});
 }
 
 TEST_CASE("a grain target is a glob for a value without regard to case, also in lists and objects") {
@@ -243,16 +247,20 @@ TEST_CASE("a pcre target may have 16 levels") {
 
 namespace {
 
-/// Returns the part of the work limit that a failing match did not use.
-int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
-                 const std::string& data) {
+constexpr std::int64_t kLittleWork = 100'000;
+
+/// Returns the part of `kLittleWork` that a failing match did not use.
+std::int64_t work_left_by(const std::string& expression, std::string_view delimiter,
+                          target::DataMatcher::How how, const std::string& data) {
   JsonDocument document;
   REQUIRE(document.parse(data, JsonLimits::none()));
-  const auto matcher = target::DataMatcher::compile(expression, delimiter, how);
+  target::Work to_compile;
+  const auto matcher = target::DataMatcher::compile(expression, delimiter, how, to_compile);
   REQUIRE(matcher);
-  int work_left = target::kMaxWork;
-  CHECK_FALSE(matcher->matches(document.root(), work_left));
-  return work_left;
+  target::Work work(kLittleWork);
+  CHECK_FALSE(matcher->matches(document.root(), work));
+  CHECK(work.is_spent() == (work.left() == 0));
+  return work.left();
 }
 
 }  // namespace
@@ -274,18 +282,34 @@ TEST_CASE("work on long expressions and long data is limited") {
       {"a long text for each of many values", "a|" + times(100'000, "x"), How::exact,
        R"({"a": [1)" + times(100'000, ", 1") + "]}"},
       {"any key, and many levels of levels", times(60, "*|") + times(2000, "*:") + "x", How::glob, deep},
-      {"a regular expression that tries all ways", "a|(a+)+(b+)+$", How::pcre,
+      {"a regular expression that tries all ways", "a|(.+)+[!?]$", How::pcre,
        R"({"a": ["c")" + times(10'000, R"(, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac")") + "]}"}};
   for (const auto& row : rows) {
     CHECK_MESSAGE(work_left_by(row.expression, "|", row.how, row.data) == 0, row.what);
   }
-  CHECK(work_left_by("a:b:c", ":", How::glob, R"({"a": {"b": ["x", "y"]}})") > target::kMaxWork - 10);
+  CHECK(work_left_by("a:b:c", ":", How::glob, R"({"a": {"b": ["x", "y"]}})") > kLittleWork - 10);
 }
 
 TEST_CASE("all words of a compound target share one limit of work") {
   const std::string endless = "I|@" + times(60, "*|") + times(2000, "*:") + "x";
-  CHECK(matched(TargetType::compound, endless + times(124, " or " + endless)) == "");
+  CHECK(holds(refusal(TargetType::compound, endless + times(124, " or " + endless)), "too long"));
   CHECK(matched(TargetType::compound, times(124, "I@role:nosuch or ") + "I@role:web*") == "web1 web2");
+}
+
+TEST_CASE("the chunks of a request share one limit of work, and a match beyond PCRE2's limits ends it") {
+  const auto minions = *Minions::make(three_minions(), {});
+  const auto wanted = target_of(TargetType::compound, "E@web.* or web*");
+  target::Work work(400);
+  std::size_t done = 0;
+  while (select(*minions, wanted, work)) ++done;
+  CHECK(done > 0);
+  CHECK(work.is_spent());
+  CHECK(select(*minions, target_of(TargetType::glob, "web*"), work).error().kind == ErrorKind::invocation);
+  target::Work late(target::Work::kMost, system_clock().steady());
+  CHECK(holds(select(*minions, target_of(TargetType::pcre, "(.+)+[!?]"), late).error().message, "too long"));
+  const MinionList long_ids{{std::string(60, 'a'), Json::empty_object(), Json::empty_object()}};
+  CHECK(holds(refusal(long_ids, target_of(TargetType::pcre, "(.+)+[!?]")), "too long"));
+  CHECK(holds(refusal(long_ids, target_of(TargetType::compound, "not E@(.+)+[!?]")), "too long"));
 }
 
 TEST_CASE("a pillar target matches as a grain target does, and pillar_exact has no wildcards") {
@@ -348,6 +372,26 @@ TEST_CASE("a nodegroup is a compound target, which may contain nodegroups") {
   CHECK(of("list") == "db1 web1");
   CHECK(of("pattern") == "web1 web2");
   CHECK(of("none").empty());
+}
+
+TEST_CASE("commas in the words of a nodegroup separate ids, as in Salt") {
+  const Groups groups = {{"text", {"web1,web2"}},
+                         {"blank", {"web1,", "web2"}},
+                         {"list", {"web1", "web2,db1"}},
+                         {"one", {"web1, db1"}},
+                         {"ends", {",web1,"}},
+                         {"pattern", {"web[12]", "db1"}},
+                         {"outer", {"N@text", "or", "db1"}}};
+  for (const auto& [name, ids] : {std::pair("text", "web1 web2"),
+                                  {"blank", "web1 web2"},
+                                  {"list", "db1 web1 web2"},
+                                  {"one", "db1 web1"},
+                                  {"ends", "web1"},
+                                  {"pattern", ""},
+                                  {"outer", "db1 web1 web2"}}) {
+    CHECK(matched(TargetType::nodegroup, name, groups) == ids);
+    CHECK(matched(TargetType::compound, format("N@{}", name), groups) == ids);
+  }
 }
 
 TEST_CASE("a nodegroup that is no target, or contains itself, is a configuration error") {

@@ -70,10 +70,8 @@ struct BadReply {
   std::string_view message;
 };
 
-inline constexpr std::array<BadReply, 12> kBadReplies = {{
+inline constexpr std::array<BadReply, 11> kBadReplies = {{
     {R"("bad load")", R"(The Salt master answered "bad load".)"},
-    {R"("Some exception handling minion payload")",
-     R"(The Salt master answered "Some exception handling minion payload".)"},
     {R"({"error": "Routing error"})", R"(The Salt master answered "Routing error".)"},
     {R"({"error": "Master failed to assign jid"})",
      R"(The Salt master answered "Master failed to assign jid".)"},

@@ -55,6 +55,23 @@ std::string runner_arguments(const std::string& part, const std::string& fun = "
 
 }  // namespace
 
+TEST_CASE("a login passes on the password, the token for the back end, or both") {
+  const auto load = [](std::string_view password, std::string_view token) {
+    return json_of(token_load({.kind = auth::Credentials::Kind::eauth,
+                               .eauth = "oidc",
+                               .username = "fred",
+                               .password = SecretView(password),
+                               .token = SecretView(token)}));
+  };
+  const std::string begin =
+      R"({"enc": "clear", "load": {"cmd": "mk_token", "eauth": "oidc", "username": "fred", )";
+  const std::string end = R"(}, "version": 3})";
+  CHECK(load("p", "") == begin + R"("password": "p")" + end);
+  CHECK(load("", "a.b.c") == begin + R"("token": "a.b.c")" + end);
+  CHECK(load("p", "a.b.c") == begin + R"("password": "p", "token": "a.b.c")" + end);
+  CHECK(load("", "") == begin + R"("password": "")" + end);
+}
+
 TEST_CASE("a runner load equals that of Salt's client") {
   const ReadChunk chunk(
       std::string(R"({"client": "runner", "fun": "test.arg", "arg": ["x"], "kwarg": {"a": 1}, )") + kLogin +

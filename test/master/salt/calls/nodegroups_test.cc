@@ -12,20 +12,19 @@ namespace {
 using lowstate::TargetType;
 
 Nodegroups groups() {
-  return {{
-              {"ids", {"web1", "web2"}},
-              {"one", {"web1"}},
-              {"pattern", {"web[0-9]+", "db"}},
-              {"compound", {"web*", "and", "not", "G@os:Debian"}},
-              {"nested", {"N@ids", "or", "(", "N@compound", "and", "db1", ")"}},
-              {"deep", {"N@nested"}},
-              {"empty", {}},
-              {"self", {"a*", "or", "N@self"}},
-              {"left", {"N@right"}},
-              {"right", {"N@left"}},
-              {"lost", {"a*", "or", "N@nowhere"}},
-          },
-          "/etc/salt/master"};
+  return Nodegroups({
+      {"ids", {"web1", "web2"}},
+      {"one", {"web1"}},
+      {"pattern", {"web[0-9]+", "db"}},
+      {"compound", {"web*", "and", "not", "G@os:Debian"}},
+      {"nested", {"N@ids", "or", "(", "N@compound", "and", "db1", ")"}},
+      {"deep", {"N@nested"}},
+      {"empty", {}},
+      {"self", {"a*", "or", "N@self"}},
+      {"left", {"N@right"}},
+      {"right", {"N@left"}},
+      {"lost", {"a*", "or", "N@nowhere"}},
+  });
 }
 
 lowstate::Target target(TargetType type, std::string_view expression) {
@@ -67,7 +66,8 @@ TEST_CASE("a nodegroup becomes a compound target, also inside another nodegroup 
 }
 
 TEST_CASE("unknown, empty and recursive nodegroups are refused with Salt's texts") {
-  const std::string unknown = "refused: Node group nowhere unavailable in /etc/salt/master";
+  const std::string unknown =
+      "refused: unknown node group 'nowhere'; expected a name in `nodegroups` of the Salt master's file";
   for (const char* group : {"nowhere", "lost"}) CHECK(of_group(group) == unknown);
   CHECK(of_compound("a or N@nowhere") == unknown);
   CHECK(of_group("empty") == "refused: Node group empty is empty.");
@@ -82,10 +82,28 @@ TEST_CASE("the size of expanded nodegroups is limited") {
     const std::string inner = "N@g" + std::to_string(i - 1);
     options.push_back({"g" + std::to_string(i), {inner, "or", inner}});
   }
-  const auto after = Nodegroups(options, "").expand(target(TargetType::nodegroup, "g39"));
+  const auto after = Nodegroups(options).expand(target(TargetType::nodegroup, "g39"));
   REQUIRE_FALSE(after);
   CHECK(after.error().kind == ErrorKind::invocation);
   CHECK(after.error().message == "The target with its node groups has more than 1048576 bytes.");
+}
+
+TEST_CASE("a list target stays a text or a list, as the caller sent it") {
+  const auto sent = [](const char* json, std::vector<std::string_view> ids) {
+    JsonDocument document;
+    REQUIRE(document.parse(json));
+    lowstate::Target before = target(TargetType::list, "");
+    before.list = std::move(ids);
+    before.as_sent = document.root();
+    return groups().expand(before)->tgt;
+  };
+  using Ids = std::vector<std::string>;
+  CHECK(std::get<std::string>(sent(R"("web1,web2")", {"web1", "web2"})) == "web1,web2");
+  CHECK(std::get<std::string>(sent(R"("web1,,web2,")", {"web1", "web2"})) == "web1,,web2,");
+  CHECK(std::get<std::string>(sent(R"("")", {})) == "");
+  // Salt's minions compare the ids with their blanks.
+  CHECK(std::get<std::string>(sent(R"("web1, web2")", {"web1", "web2"})) == "web1,web2");
+  CHECK(std::get<Ids>(sent(R"(["web1", "web2"])", {"web1", "web2"})) == Ids{"web1", "web2"});
 }
 
 TEST_CASE("other targets are not changed") {

@@ -15,6 +15,7 @@
 #include "../../../support/fake_event_bus.h"
 #include "../../../support/temp_dir.h"
 #include "listeners.h"
+#include "master/salt/release_series.h"
 
 namespace {
 
@@ -158,7 +159,7 @@ TEST_CASE("a loss is reported and the bus is joined again") {
   const auto refused = joined.bus->wait_until_joined(SteadyClock::now());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "Salt Master is not available.");
+  CHECK(refused.error().message == kMasterNotAvailable);
 
   joined.master.start();
   joined.listen("probe");

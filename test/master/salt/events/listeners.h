@@ -83,9 +83,7 @@ class Recorder final : public salt::Listener {
   std::vector<std::string> heard_;
 };
 
-inline const std::string kBusLost =
-    "lost: Salt Master is not available. The connection to its event bus was lost while the job ran: returns "
-    "may be missing.";
+inline const std::string kBusLost = "lost: the connection to the Salt master's event bus was lost.";
 
 /// A BusLog whose events a test fires and reads.
 class HeardBus {

@@ -194,7 +194,8 @@ TEST_CASE("the number of waiting requests is limited") {
   const auto third = fair_queue.take(PriorityClass::login, late());
   REQUIRE(!third);
   CHECK(third.error().kind == ErrorKind::unavailable);
-  CHECK(third.error().message == "Too many requests wait for the Salt Master: 2, which is the limit.");
+  CHECK(third.error().message ==
+        "Too many requests wait for the Salt Master: 2, which is the limit; nothing was sent.");
   CHECK(fair_queue.take(PriorityClass::publish, late()));
   login.reset();
   CHECK(queue.becomes("ab"));
