@@ -11,7 +11,7 @@
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, and Debian 13
-#   make ci-bare      runs the checks of .ci/run in a new minimal Debian
+#   make ci-here      runs the checks of .ci/run without a new Debian
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
 #   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
 #   make bench        measures rest_fcgi and comparable servers; tables in build/bench; test/bench/Makefile lists its variables
@@ -218,7 +218,7 @@ DEPS_BUILD    := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev lib
 DEPS_DEMO     := nginx curl openssl
 DEPS_DEB      := build-essential debhelper lintian
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
-                 apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
+                 apache2 libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
                  python3-dev \
                  $(DEPS_DEB) iproute2 net-tools procps # a real minion reads the network and processes with these
@@ -256,7 +256,7 @@ include test/Makefile test/lint/Makefile test/bench/Makefile test/fuzz/Makefile
 .PHONY: deb install uninstall clean
 deb:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEB))
-	$(Q)BUILD='$(BUILD)' AS_BUILT='$(AS_BUILT)' DEPS='$(DEPS_BUILD)' sh deploy/deb.sh
+	$(Q)BUILD='$(BUILD)' AS_BUILT='$(AS_BUILT)' DEPS='$(DEPS_BUILD)' LIBFCGI='$(LIBFCGI)' sh deploy/deb.sh
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
