@@ -45,7 +45,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=salt-api.example.com
 systemctl daemon-reload
 """
 # Variables for make: a test neither installs packages nor compiles.
-SHELL = ["env", f"--chdir={ROOT}", "PASSWORD=correct horse", f"BUILD={os.path.relpath(BINARY.parent, ROOT)}", "SKIP_DEPS=1", "HOME=/root", "bash", "-e", "-o", "pipefail", "-c"]
+SHELL = ["env", f"--chdir={ROOT}", "PASSWORD=correct horse", f"BUILD={os.path.relpath(BINARY.parent, ROOT)}", "SKIP_DEPS=1", "HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "bash", "-e", "-o", "pipefail", "-c"]
 UNTIL = "({text}) > /srv/printed 2>&1 & for i in $(seq 100); do {meanwhile}; if grep -q {until} /srv/printed; then kill $!; exit 0; fi; sleep 0.1; done; cat /srv/printed; exit 1"
 VARYING = r"\d\d:\d\d:\d\d|\b\d{20}\b|\b\w{3}, \d\d \w{3} \d{4}|\b[0-9a-f]{32}\b"
 

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import resource
+import shutil
 import subprocess
 import time
 
@@ -170,7 +171,7 @@ def test_a_process_without_threads_for_its_work_ends_with_status_70(directory, m
     for path in (home, *home.iterdir()):
         os.chown(path, USER, USER)
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_NPROC, (most, most))
-    argv = [daemons.BINARY, "--config", config]
+    argv = [shutil.copy(daemons.BINARY, directory), "--config", config]  # other users cannot read the build folder
     with open(directory / "log", "wb") as log:
         process = subprocess.Popen(argv, user=USER, group=USER, extra_groups=[], preexec_fn=limit, stdin=subprocess.DEVNULL, stderr=log)
     try:
