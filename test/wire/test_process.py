@@ -105,7 +105,7 @@ def test_after_sigterm_the_main_process_waits_for_running_requests(manager, star
     assert any("STOPPING=1" in said for said in manager.said())
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])
 def test_a_signal_that_ends_the_worker_ends_the_main_process(manager, start, number):
     daemon = start()
     os.kill(worker_of(daemon.pid), number)
