@@ -33,9 +33,9 @@ def settings():
         "sharedsecret": SECRET,
         "external_auth": {"file": {"^filename": "/etc/rest_fcgi/users", "^hashtype": "sha256", "saltdev": [".*", "@runner"]}},
         "cachedir": "/var/lib/rest_fcgi",
-        "log_file": "/var/log/rest_fcgi/log",
         "rest_fcgi": {
             "listen": "fd:0",
+            "log_file": "/var/log/rest_fcgi/log",
             "pam_helper": "unix:/run/rest_fcgi/pam.sock",
             "embedded": {
                 "run_helper": "unix:/run/rest_fcgi/run.sock",
@@ -136,6 +136,24 @@ def test_commands_of_root_work_as_the_user_of_the_service(host):
     assert host.booted.run("find", "/var/lib/rest_fcgi", "/var/log/rest_fcgi", "!", "-user", "rest_fcgi") == ""
     host.booted.run("systemctl", "start", FASTCGI, SERVICE)
     assert host.run("test.ping") is True
+
+
+def test_a_flood_of_refused_requests_hides_no_audit_line(host):
+    def log():
+        return host.booted.run("cat", "/var/log/rest_fcgi/log")
+
+    before = len(log())
+    stranger = fastcgi.request(json.dumps([{"token": "0" * 64, "client": "local", "tgt": "*", "fun": "test.ping"}]).encode())
+    begun = time.monotonic()
+    for number in range(3000):
+        assert fastcgi.talk(host.address, stranger).status == 401
+        if number == 1500:
+            host.run("cmd.run", "true")
+    seconds = time.monotonic() - begun + 2
+    said = wait_until(lambda: "outcome=refused" in log()[before:] and log()[before:], "refusals are summed up")
+    assert "fun=cmd.run" in said and said.count("\n") < 15 * seconds + 5, said[:3000]
+    for unit in ("rest_fcgi.service", "rest_fcgi-salt.service"):
+        assert "LogRateLimitIntervalSec=0" in (ROOT / "deploy/systemd" / unit).read_text()
 
 
 @pytest.mark.parametrize("attack", [as_module, as_command])
