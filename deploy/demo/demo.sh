@@ -31,7 +31,7 @@ within() {
 # ours FILE: succeeds if the pid in FILE belongs to a process of this demo. A process of the demo has the demo's directory on its
 # command line.
 ours() {
-  pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$demo/"
+  pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && grep -qsaF -- "$demo/" "/proc/$pid/cmdline"
 }
 not_ours() { ! ours "$1"; }
 
