@@ -24,6 +24,7 @@ echo "127.0.0.1 localhost" >"$root/etc/hosts"
 for file in /usr/local/share/ca-certificates/*.crt /etc/pip.conf; do
   [ ! -e "$file" ] || install -D -m 644 "$file" "$root$file"
 done
+chmod 755 "$root/root" # tests run some programs of the checkout as other users
 mkdir "$root/root/rest_fcgi"
 tar -C "$top" --exclude=./build -cf - . | tar -C "$root/root/rest_fcgi" --no-same-owner -xf -
 

@@ -167,10 +167,12 @@ TEST_CASE("an event that etcd refuses is reported as lost, and later events come
   CHECK(line(two.heard, 1).starts_with("lost another host lost an event"));
   one.watch->publish("small", Json::empty_object(), "");
   CHECK(line(two.heard, 2) == "event small {} ");
-  for (int i = 0; i < 6; ++i) {  // The events have more bytes than the queue can hold.
-    one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
-  }
-  CHECK(test::eventually([&] { return two.heard.count("lost another host lost an event") >= 2; }));
+  // The queue cannot hold six of these events, but a slow host may write some before the next ones arrive.
+  CHECK(test::eventually([&] {
+    for (int i = 0; i < 6; ++i)
+      one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
+    return two.heard.count("lost another host lost an event") >= 2;
+  }));
 }
 
 TEST_CASE("a return that etcd refuses is reported as lost on all hosts") {
@@ -184,7 +186,7 @@ TEST_CASE("a return that etcd refuses is reported as lost on all hosts") {
   one.run(0);
   REQUIRE(one.cache->returner(jid_number(0), return_of("large", std::string(3'000'000, 'x'))));
   for (Host* host : {&one, &two}) {
-    CHECK(test::eventually([&] { return host->heard.count("lost") == 1; }));
+    CHECK(test::eventually([&] { return host->heard.count("lost") >= 1; }));
     CHECK(test::eventually([&] { return host->heard.count("ret") == 1; }));
   }
 }
