@@ -15,7 +15,6 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/yaml/yaml.h"
-#include "yaml/syntax_error.h"
 #include "yaml/tabs.h"
 
 namespace rest_fcgi::yaml {
@@ -25,8 +24,14 @@ namespace {
 // anchor.
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
+/// A mistake that TreeBuilder finds, and not the parser.
+class Refusal : public YAML::ParserException {
+ public:
+  using YAML::ParserException::ParserException;
+};
+
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
-  throw YAML::ParserException(mark, text);
+  throw Refusal(mark, text);
 }
 
 YAML::Mark mark_of(const Place& place) {
@@ -148,8 +153,8 @@ void refuse_duplicates(const Node& map) {
 }
 
 /// Builds a tree of nodes from the events of yaml-cpp's parser. yaml-cpp's own tree is not used, because it
-/// accepts duplicate keys and does not know `<<`. Throws YAML::ParserException for a mistake. A TreeBuilder
-/// is not thread-safe.
+/// accepts duplicate keys and does not know `<<`. Throws Refusal for a mistake. A TreeBuilder is not
+/// thread-safe.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
@@ -246,7 +251,7 @@ class TreeBuilder : public YAML::EventHandler {
     // YAML allows `? key` without a colon, so the missing colon is no mistake.
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
-    fail(last.place, describe_missing_colon(last.key));
+    fail(last.place, "found a line without a key, expected a key with a colon and a space behind it");
   }
 
   [[nodiscard]] Place place(const YAML::Mark& mark) const {
@@ -369,6 +374,16 @@ class Input : public std::streambuf {
   bool at_end_ = false;
 };
 
+/// Returns a message of the parser. Some messages end with a colon and a part of the text. This part is left
+/// out, because it may be from a password.
+std::string_view plain_message(std::string_view message) {
+  if (message == YAML::ErrorMsg::ALIAS_NOT_FOUND) {
+    return "found \"*\" at the start of a value, expected quotes around it: '*', or '.*' as a rule of "
+           "external_auth";
+  }
+  return message.substr(0, message.find(": "));
+}
+
 }  // namespace
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
@@ -397,8 +412,9 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
     const std::size_t line = std::min(found, count_lines(text));
     if (const auto tab = indenting_tab(text, line)) return mistake_at({name, line, *tab}, kTabRefused);
     const std::size_t column = static_cast<std::size_t>(std::max(error.mark.column, 0)) + 1;
-    const SyntaxError mistake = explain(text, {line, column, error.msg});
-    return mistake_at({name, mistake.line, mistake.column}, mistake.text);
+    if (dynamic_cast<const Refusal*>(&error) != nullptr) return mistake_at({name, line, column}, error.msg);
+    const std::string where = found > line ? "end of the file" : format("column {}", column);
+    return mistake_at({name, line, column}, format("{}: {}", where, plain_message(error.msg)));
   }
   return builder.take_root();
 }
