@@ -32,19 +32,19 @@ class FailureTable {
 
   FailureTable(std::shared_ptr<store::Store> store, const Clock& clock);
 
-  [[nodiscard]] Result<Count> find(const std::string& key, const Limit& limit);
+  Result<Count> find(const std::string& key, const Limit& limit);
 
   /// Counts a failure, unless logins with this key are already refused. Returns the new count.
-  [[nodiscard]] Result<Count> add(const std::string& key, const Limit& limit);
+  Result<Count> add(const std::string& key, const Limit& limit);
 
-  [[nodiscard]] Result<void> reset(const std::string& key);
+  Result<void> reset(const std::string& key);
 
   /// Returns whether all failures that this process knows have expired. Does not read the store. Every
   /// second, a task reads the failures of other processes from the store.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
   /// Reads from the store the time at which the last counted failure expires. `is_quiet` uses this time.
-  [[nodiscard]] Result<void> refresh();
+  Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }
 

@@ -124,12 +124,12 @@ class FileEauth {
         limiter_(std::move(limiter)),
         hashtype_(std::move(hashtype)) {}
 
-  [[nodiscard]] Result<Verdict> verify(const Login& login);
+  Result<Verdict> verify(const Login& login);
 
   /// Reads the file again if it has changed. Errors: not_found; configuration, if other users may change the
   /// file; unavailable, if the system lacks a resource; internal. The error message continues a sentence that
   /// begins with the path of the file.
-  [[nodiscard]] Result<std::shared_ptr<const Users>> users();
+  Result<std::shared_ptr<const Users>> users();
 
   /// Returns a text that identifies the version of the file. If the file changed a moment ago, returns a new
   /// text in each call, because a further change may not change the file's time.

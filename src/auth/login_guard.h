@@ -59,7 +59,7 @@ class LoginGuard {
 
     /// Counts a wrong password, and sleeps for the delay before the answer. Errors: throttled, if too many
     /// threads sleep; unavailable, if the store cannot count the failure.
-    [[nodiscard]] Result<void> failed();
+    Result<void> failed();
 
     void succeeded();
 
@@ -83,17 +83,17 @@ class LoginGuard {
   /// Checks whether a user may try to log in. Returns whether earlier failed logins of this user still count.
   /// In this case, the caller calls `reset` after a good login. Errors: throttled, after too many failures;
   /// unavailable.
-  [[nodiscard]] Result<bool> check(const Who& who);
+  Result<bool> check(const Who& who);
 
   void reset(const Who& who);
 
   /// Counts the calling thread as occupied by a login. Errors: unavailable, if logins occupy too many
   /// threads.
-  [[nodiscard]] Result<KeptThread> keep_thread(Share share);
+  Result<KeptThread> keep_thread(Share share);
 
   /// Waits until a check of the user's password may begin. Errors: throttled, if the failures have reached
   /// the limit; unavailable, if too many threads wait; timeout, at `deadline`.
-  [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
+  Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
  private:
   struct Bucket {
@@ -105,10 +105,10 @@ class LoginGuard {
 
   [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
   [[nodiscard]] Buckets buckets_of(const Who& who) const;
-  [[nodiscard]] Result<void> enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline);
+  Result<void> enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline);
   void leave(const std::vector<std::string>& keys) noexcept;
   [[nodiscard]] std::chrono::milliseconds delay_after(unsigned failures) const;
-  [[nodiscard]] Result<std::chrono::milliseconds> count_failure(const Who& who);
+  Result<std::chrono::milliseconds> count_failure(const Who& who);
 
   const LoginGuardOptions options_;
   const Clock& clock_;

@@ -121,7 +121,7 @@ class GuardedLogins final : public Logins {
                           std::string_view stamp);
   Result<void> guarded_uncounted(const Credentials& credentials, const std::function<Result<void>()>& attempt,
                                  SteadyTime deadline);
-  [[nodiscard]] Result<bool> admit(const Credentials& credentials);
+  Result<bool> admit(const Credentials& credentials);
   Outcome find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
                          SteadyTime deadline);
   [[nodiscard]] Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;

@@ -95,7 +95,7 @@ class PamPool {
 
   /// Sends a request to a helper and waits for the answer, at most `timeout`. Errors: unavailable, if no
   /// helper can be started; timeout; not_found, if a new helper ended before it read the request; internal.
-  [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
+  Result<pam::Answer> ask(const pam::Request& request);
 
  private:
   const PamOptions options_;
@@ -163,7 +163,7 @@ class PamEauth {
                   .waiting = options.max_waiting}),
         pool_(options) {}
 
-  [[nodiscard]] Result<Verdict> verify(const Login& login) {
+  Result<Verdict> verify(const Login& login) {
     if (!pam::is_username(login.username)) return Verdict{};
     SteadyTime asked;
     Result<Verdict> verdict = ask(login, asked);
@@ -191,7 +191,7 @@ class PamEauth {
     return verdict_of(std::move(answer));
   }
 
-  [[nodiscard]] Result<Verdict> verdict_of(Result<pam::Answer> answer) const {
+  Result<Verdict> verdict_of(Result<pam::Answer> answer) const {
     if (!answer) {
       const ErrorKind kind = answer.error().kind;
       const bool is_timeout = kind == ErrorKind::timeout;

@@ -35,18 +35,17 @@ class TokenBackend {
 
   /// Returns the record of a token, or std::nullopt if the token is unknown. Errors: malformed, for a damaged
   /// record.
-  [[nodiscard]] virtual Result<std::optional<TokenRecord>> find(const std::string& hash) = 0;
+  virtual Result<std::optional<TokenRecord>> find(const std::string& hash) = 0;
 
   /// Stores a token until the token expires. The token survives a power cut.
-  [[nodiscard]] virtual Result<void> add(const std::string& hash, const TokenRecord& record) = 0;
+  virtual Result<void> add(const std::string& hash, const TokenRecord& record) = 0;
 
   /// Removes a token. Also succeeds if the token is unknown. The removal survives a power cut.
-  [[nodiscard]] virtual Result<void> remove(const std::string& hash) = 0;
+  virtual Result<void> remove(const std::string& hash) = 0;
 
   /// Removes all tokens of the users with this name in the back end `eauth`, or in all back ends if `eauth`
   /// is empty. Returns how many of these tokens were valid at `now`. After an error, some may still be valid.
-  [[nodiscard]] virtual Result<std::size_t> remove_all(std::string_view eauth, std::string_view name,
-                                                       WallTime now) = 0;
+  virtual Result<std::size_t> remove_all(std::string_view eauth, std::string_view name, WallTime now) = 0;
 };
 
 /// Makes a back end that keeps tokens in the table `token` of the store. A user has at most 1,000 tokens. A
@@ -56,7 +55,7 @@ class TokenBackend {
 
 /// Makes a back end that keeps tokens in an etcd cluster with API v3, as keys with leases. A call waits at
 /// most 5 seconds. Errors: configuration.
-[[nodiscard]] Result<std::unique_ptr<TokenBackend>> tokens_in_etcd(const TokensInEtcd& options);
+Result<std::unique_ptr<TokenBackend>> tokens_in_etcd(const TokensInEtcd& options);
 
 class Tokens {
  public:
@@ -65,16 +64,16 @@ class Tokens {
 
   /// Makes a token of 64 hexadecimal digits. The token is valid for `life`, or for the configured time if
   /// `life` is absent. Errors: those of the back end.
-  [[nodiscard]] Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups,
-                                   std::optional<std::chrono::milliseconds> life = {});
+  Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups,
+                     std::optional<std::chrono::milliseconds> life = {});
 
   /// Returns the record of a valid token. Errors: authentication, if the token is not valid; unavailable. The
   /// error message is for the log.
-  [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
+  Result<TokenRecord> find(SecretView token) const;
 
-  [[nodiscard]] Result<void> revoke(SecretView token) const;
+  Result<void> revoke(SecretView token) const;
 
-  [[nodiscard]] Result<std::size_t> revoke_all(std::string_view eauth, std::string_view name) const {
+  Result<std::size_t> revoke_all(std::string_view eauth, std::string_view name) const {
     return backend_->remove_all(eauth, name, clock_.wall());
   }
 

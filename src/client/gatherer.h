@@ -180,8 +180,7 @@ class Gatherer {
 
 /// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose
 /// answer `is_yes` returns true, in the order of the answers. Errors: the errors of `Gatherer`.
-[[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
-                                                              master::Publication::What what,
-                                                              bool (*is_yes)(const master::Return& ret));
+Result<std::vector<std::string>> find_answering(const Call& call, master::Publication::What what,
+                                                bool (*is_yes)(const master::Return& ret));
 
 }  // namespace rest_fcgi::client

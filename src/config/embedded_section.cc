@@ -225,7 +225,6 @@ void read_embedded_section(Reader& section, Settings& settings) {
   read_script_modules(embedded, options.modules);
   read_host_number(section, settings);
   check_file_root(embedded, settings);
-  embedded.warn_of_removed({"max_queued_bytes", "proc_dir"});
   embedded.refuse_unknown_keys();
 }
 

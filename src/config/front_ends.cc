@@ -326,7 +326,6 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   http.body_limit_key = netapi::kTornadoBodyKey;
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   note_inert_keys(section, settings.front_ends);
-  section.warn_of_removed({"token_in_url"});
   suggest_keys_of_port(section, "address", "max_body_size");
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }

@@ -236,7 +236,6 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
 void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
   settings.store.may_be_in_memory = !read_names(top, options);
-  top.warn_of_removed({"sqlite3.database", "sqlite3.timeout", "etcd.tokens_root", "etcd.tokens_profile"});
   if (uses_etcd(top, options)) read_etcd_returner(top, options.etcd);
   read_place_of_tokens(top, settings.auth);
   read_age_of_jobs(top, options.keep_jobs_seconds);

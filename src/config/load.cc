@@ -101,9 +101,6 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   if (bytes != 0) settings.returner.max_bytes = bytes;
   read_salt_section(section, settings);
   read_embedded_section(section, settings);
-  section.warn_of_removed({"jobs_kept", "jobs_spool_bytes", "keep_conn_timeout", "logged_out_file",
-                           "master_connections", "max_http_body_bytes", "max_http_connections",
-                           "max_key_length", "max_nesting", "max_values", "send_timeout"});
   section.refuse_unknown_keys();
 }
 

@@ -189,7 +189,6 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   options.address_tries = static_cast<unsigned>(address_tries);
   guard.whole_seconds("window", options.window, {1, kDayInSeconds});
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
-  guard.warn_of_removed({"file", "hash_memory"});
   guard.refuse_unknown_keys();
 }
 

@@ -94,14 +94,6 @@ bool Reader::is_known(std::string_view key) const {
   return std::find(known_.begin(), known_.end(), key) != known_.end();
 }
 
-void Reader::warn_of_removed(std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    known_.emplace_back(key);
-    const Entry* entry = map_ == nullptr ? nullptr : map_->find(key);
-    if (entry != nullptr) findings_.warn(entry->value.place, path_to(key) + ": this key has no effect");
-  }
-}
-
 const Node* Reader::value_or_empty(std::string_view key) {
   if (!is_known(key)) {
     known_.emplace_back(key);

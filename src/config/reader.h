@@ -177,9 +177,6 @@ class Reader {
   /// Returns the value of `key`, even if the value is empty. Marks `key` as known.
   const Node* value_or_empty(std::string_view key);
 
-  /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
-  void warn_of_removed(std::initializer_list<std::string_view> keys);
-
   /// Lets the warning of an unknown key that is one of `others` suggest `key`.
   void suggest(std::string_view key, std::initializer_list<std::string_view> others);
 

@@ -90,7 +90,6 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
 }
 
 void read_tokens(Reader& top, auth::Options& options) {
-  top.warn_of_removed({"token_dir"});
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
   read_token_life_rule(top, options.token_expire_user_override);
 }
@@ -338,7 +337,6 @@ void read_salt_section(Reader& section, Settings& settings) {
   Reader ssh = section.section("salt_ssh");
   ssh.absolute_path("program", settings.salt.ssh.program);
   ssh.program_or_socket("run_helper", settings.salt.ssh.run_helper);
-  ssh.warn_of_removed({"max_running"});
   ssh.refuse_unknown_keys();
 }
 

@@ -25,7 +25,7 @@ struct MasterFile {
 
 /// Reads the file `path`. Merges the files of its `default_include` and `include`, as Salt does. Errors:
 /// configuration, if a file is unreadable, writable by every user, or not a map.
-[[nodiscard]] Result<MasterFile> read_master_file(const std::string& path);
+Result<MasterFile> read_master_file(const std::string& path);
 
 [[nodiscard]] Settings read_settings(const Node& root, Findings& findings);
 

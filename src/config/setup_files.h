@@ -14,7 +14,7 @@ namespace rest_fcgi::config {
 [[nodiscard]] Error init_error(std::string text);
 
 /// Returns an error if `path` exists.
-[[nodiscard]] Result<void> refuse_existing(const std::string& path);
+Result<void> refuse_existing(const std::string& path);
 
 /// Writes a new file. Errors: configuration, if `path` exists or cannot be written.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group, mode_t mode);

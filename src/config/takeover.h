@@ -18,10 +18,10 @@ namespace rest_fcgi::config {
 /// Takes the place of salt-api: writes the file of the master's `master.d`, checks the configuration, stops
 /// salt-api, and starts rest_fcgi-salt. After a failure everything is as before. Returns a text for the user.
 /// Errors: configuration; internal.
-[[nodiscard]] Result<std::string> take_over();
+Result<std::string> take_over();
 
 /// Takes back `take_over`. Returns std::nullopt if its file does not exist. Errors: internal.
-[[nodiscard]] Result<std::optional<std::string>> give_back();
+Result<std::optional<std::string>> give_back();
 
 /// Returns the text of the file that `take_over` writes. The text keeps the earlier state of salt-api.
 [[nodiscard]] std::string takeover_file(const std::vector<std::string>& modules, const UnitState& salt_api);
@@ -32,6 +32,6 @@ namespace rest_fcgi::config {
 
 /// Returns the netapi modules that salt-api serves: their sections in the master file `path` have a port.
 /// Errors: the errors of `read_master_file`.
-[[nodiscard]] Result<std::vector<std::string>> served_modules(const std::string& path);
+Result<std::vector<std::string>> served_modules(const std::string& path);
 
 }  // namespace rest_fcgi::config

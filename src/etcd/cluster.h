@@ -30,13 +30,12 @@ using Token = std::shared_ptr<const Secret>;
 /// repeats failed requests. A Cluster is thread-safe, and its calls block. Errors: those of `Client`.
 class Cluster {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Cluster>> make(Options options);
+  static Result<std::unique_ptr<Cluster>> make(Options options);
 
-  [[nodiscard]] Result<JsonDocument> call(std::string_view path, std::string_view body, Effect effect,
-                                          Deadline deadline);
+  Result<JsonDocument> call(std::string_view path, std::string_view body, Effect effect, Deadline deadline);
 
   /// Sends a request of API v2. `request.url` holds only the escaped path.
-  [[nodiscard]] Result<NodeV2> call_v2(HttpRequest request, Effect effect, Deadline deadline);
+  Result<NodeV2> call_v2(HttpRequest request, Effect effect, Deadline deadline);
 
   struct Stream {
     std::unique_ptr<HttpStream> bytes;
@@ -46,7 +45,7 @@ class Cluster {
   };
 
   /// Posts `body` to a path of API v3 without waiting for the reply. The Cluster must outlive the stream.
-  [[nodiscard]] Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
+  Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
 
   /// Asks the member at the other end of the stream for its status, on a separate connection. Returns a
   /// failure if this member sees no leader or does not answer.

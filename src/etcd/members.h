@@ -21,7 +21,7 @@ namespace rest_fcgi::etcd {
 
 /// Checks the options. Errors: configuration, for a malformed endpoint, for TLS files with an `http:`
 /// endpoint, for a user name without a password, and for a password without a user name.
-[[nodiscard]] Result<void> check_options(const Options& options);
+Result<void> check_options(const Options& options);
 
 /// The members of an etcd cluster, with what the client knows about each member. Members is thread-safe.
 class Members {
@@ -53,7 +53,7 @@ class Members {
   /// Records the cluster ID in a member's reply, or nothing if `cluster_id` is 0. Returns true if the same
   /// member reported a different ID before: a new cluster has replaced the old cluster, and all tokens are
   /// invalid. Errors: configuration, if the IDs of two members differ.
-  [[nodiscard]] Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
+  Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
 
  private:
   struct Member {
@@ -82,7 +82,7 @@ using Attempt = std::function<std::optional<Failure>(std::size_t member)>;
 
 /// Calls `attempt` for one member after another until an attempt succeeds, all members have failed, another
 /// attempt cannot help, or the deadline has passed.
-[[nodiscard]] Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt);
+Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt);
 
 struct Probed {
   std::string prefix;

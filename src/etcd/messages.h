@@ -59,7 +59,7 @@ class Fields {
 
 /// Reads a reply. Errors: internal, with the first malformed field.
 template <class Reply>
-[[nodiscard]] Result<Reply> read_reply(const JsonDocument& document, Reply (*read)(const Fields&)) {
+Result<Reply> read_reply(const JsonDocument& document, Reply (*read)(const Fields&)) {
   std::string mistake;
   Reply reply = read(Fields(document.root(), mistake));
   if (mistake.empty()) return reply;

@@ -59,11 +59,11 @@ class Transport {
 
   /// Makes a transport without opening a connection. Errors: configuration, for an unreadable file, and for a
   /// certificate without a key or a key without a certificate.
-  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
+  static Result<std::unique_ptr<Transport>> make(Options options);
 
   /// Sends a request once and waits for the reply until the deadline, but at most for
   /// `options.try_timeout`.
-  [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
+  Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
   /// Starts a request on a new connection, and returns a stream from which the caller reads the reply. Copies
   /// the body of the request. The Transport must outlive the stream.
@@ -89,7 +89,7 @@ class HttpStream {
 
   /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
   /// `Transport::exchange`. At the end of the reply, the error is timeout.
-  [[nodiscard]] Result<std::string> read(Deadline deadline);
+  Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.
   [[nodiscard]] long status() const;
@@ -100,7 +100,7 @@ class HttpStream {
   };
 
   /// Sends and receives without blocking. Errors: those of `read`.
-  [[nodiscard]] Result<void> advance();
+  Result<void> advance();
 
   const std::string url_;
   WipedBytes body_;

@@ -18,7 +18,7 @@ namespace rest_fcgi::etcd {
 
 /// Returns the escaped path `/v2/keys/...` of a key, without double slashes. Errors: invocation, if a part of
 /// the key is `.` or `..`, because etcd would redirect such a request to another key.
-[[nodiscard]] Result<std::string> v2_path(std::string_view key);
+Result<std::string> v2_path(std::string_view key);
 
 [[nodiscard]] std::string v2_form(const PutV2& request);
 

@@ -25,7 +25,7 @@ class LineReader {
 
   /// Returns the next line that is not empty, or std::nullopt if no complete line has arrived. Errors:
   /// internal, if the line has more bytes than the constructor's limit.
-  [[nodiscard]] Result<std::optional<std::string>> next();
+  Result<std::optional<std::string>> next();
 
   /// Returns the bytes after the last newline, which may be an error message at the end of a stream.
   [[nodiscard]] std::string rest();

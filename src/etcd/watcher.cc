@@ -131,7 +131,7 @@ class Watcher::Stream {
   Stream(Cluster& cluster, WatchRequest request)
       : cluster_(cluster), request_(std::move(request)), backlog_(request_.start_revision) {}
 
-  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
+  Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
@@ -143,7 +143,7 @@ class Watcher::Stream {
   }
 
  private:
-  [[nodiscard]] Result<void> receive_some(Deadline deadline) {
+  Result<void> receive_some(Deadline deadline) {
     if (!connection_) {
       std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(early_breaks_)));
       if (steady_clock::now() >= deadline) return {};
@@ -153,7 +153,7 @@ class Watcher::Stream {
     return failure ? handle(*std::move(failure)) : Result<void>();
   }
 
-  [[nodiscard]] Result<void> open(Deadline deadline) {
+  Result<void> open(Deadline deadline) {
     const std::string body = watch_body(request_, backlog_.next_revision(), uses_fragments_);
     Result<Cluster::Stream> stream = cluster_.open("/watch", body, deadline);
     if (!stream) return std::move(stream).error();
@@ -224,7 +224,7 @@ class Watcher::Stream {
   }
 
   /// Closes the failed connection. Returns an error if a new connection would also fail.
-  [[nodiscard]] Result<void> handle(Failure failure) {
+  Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
     const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
                                  failure.error.message.find("fragment") != std::string::npos;

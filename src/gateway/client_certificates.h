@@ -13,7 +13,7 @@ namespace rest_fcgi::gateway {
 
 /// Makes `context` ask each client for a certificate that a CA in `ssl_ca_certs` has signed. Errors:
 /// configuration, with the port, the option and the file.
-[[nodiscard]] Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);
+Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);
 
 /// Returns the common name (CN) of the client's certificate. Returns std::nullopt for no or several names.
 [[nodiscard]] std::optional<std::string> common_name(const SSL& tls);

@@ -26,11 +26,11 @@ class SocketActivation {
 
   /// Returns the socket with the port of `wanted`. Returns an empty descriptor if no such socket was passed.
   /// Errors: configuration, if the socket has another address.
-  [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
+  Result<UniqueFd> on_port(const sockaddr& wanted);
 
   /// Checks that the servers have taken all sockets. Logs a unix socket that no server has taken. Errors:
   /// configuration, for a TCP socket that no server has taken.
-  [[nodiscard]] Result<void> check_rest() const;
+  Result<void> check_rest() const;
 
  private:
   struct Socket {

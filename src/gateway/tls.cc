@@ -30,12 +30,12 @@ struct Files {
     return {ErrorKind::configuration, format("{}: {}: {}: {}", options.name, option, path, why), {}};
   }
 
-  [[nodiscard]] Result<void> load_certificate(SSL_CTX& context) const {
+  Result<void> load_certificate(SSL_CTX& context) const {
     if (SSL_CTX_use_certificate_chain_file(&context, options.ssl_crt.c_str()) == 1) return {};
     return failure("ssl_crt", options.ssl_crt, openssl_text());
   }
 
-  [[nodiscard]] Result<void> load_key(SSL_CTX& context) const {
+  Result<void> load_key(SSL_CTX& context) const {
     struct stat status {};
     if (::stat(options.ssl_key.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
       log::warning(
@@ -57,7 +57,7 @@ struct Files {
     return failure("ssl_key", options.ssl_key, text);
   }
 
-  [[nodiscard]] Result<void> load_chain(SSL_CTX& context) const {
+  Result<void> load_chain(SSL_CTX& context) const {
     if (options.ssl_chain.empty()) return {};
     const std::unique_ptr<BIO, decltype(&BIO_free)> file(BIO_new_file(options.ssl_chain.c_str(), "r"),
                                                          &BIO_free);

@@ -20,11 +20,11 @@ namespace rest_fcgi::netapi {
 class Acl {
  public:
   /// Makes the rules of `api_acl`. Errors: the errors of `http::Addresses::make`.
-  [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
+  static Result<Acl> make(const std::optional<ApiAcl>& options);
 
   /// Checks that the user may send requests from this address. Logs a refusal. Errors: authentication, with
   /// the reason `api_acl`, if the address is not allowed for the user.
-  [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
+  Result<void> check(std::string_view user, std::string_view address) const;
 
   [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;
 
@@ -50,7 +50,7 @@ class Origins {
  public:
   /// `listed` has origins or `*`. If `open` is true, pages of all origins may read replies that need no
   /// cookie. Errors: configuration, for a malformed origin.
-  [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
+  static Result<Origins> make(const std::vector<std::string>& listed, bool open);
 
   /// Returns whether the request came from a page of another origin that is not listed.
   [[nodiscard]] bool is_foreign(const http::Environ& environ) const;

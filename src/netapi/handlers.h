@@ -20,13 +20,13 @@ namespace rest_fcgi::netapi {
 
 /// Returns the session of X-Auth-Token or of the cookie. Errors: forbidden, for a cookie from a page of
 /// another origin; authentication; the errors of `Master::session`.
-[[nodiscard]] Result<master::Session> request_session(const RequestContext& context);
+Result<master::Session> request_session(const RequestContext& context);
 /// Returns the session without a check of the page's origin. REQUIRES: pages of other origins cannot read the
 /// response.
-[[nodiscard]] Result<master::Session> session_of_any_origin(const RequestContext& context);
+Result<master::Session> session_of_any_origin(const RequestContext& context);
 /// Returns the session of `token`, if its user may send requests from the client's address. Errors: the
 /// errors of `request_session`.
-[[nodiscard]] Result<master::Session> session_with(const RequestContext& context, SecretView token);
+Result<master::Session> session_with(const RequestContext& context, SecretView token);
 [[nodiscard]] bool has_no_permissions(const master::Session& session);
 [[nodiscard]] Error no_session(const RequestContext& context);
 
@@ -116,10 +116,9 @@ class RequestCount {
 
 /// Makes an application (rest_application.cc). Errors: configuration, for a malformed address or origin, or
 /// a repeated route.
-[[nodiscard]] Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options,
-                                                  bool open_to_all, std::vector<Route> routes,
-                                                  std::shared_ptr<const client::NetapiClient> client,
-                                                  std::shared_ptr<StreamRegistry> streams,
-                                                  const Clock& clock);
+Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options, bool open_to_all,
+                                    std::vector<Route> routes,
+                                    std::shared_ptr<const client::NetapiClient> client,
+                                    std::shared_ptr<StreamRegistry> streams, const Clock& clock);
 
 }  // namespace rest_fcgi::netapi

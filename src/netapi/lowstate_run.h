@@ -61,8 +61,8 @@ struct Admission {
 };
 
 /// Asks the master for permission to run each chunk. After a refusal, writes the audit lines of all chunks.
-[[nodiscard]] Admission admit(const client::NetapiClient& client, const std::vector<lowstate::Chunk>& chunks,
-                              const AdmissionOptions& options, const AuditTrail& trail);
+Admission admit(const client::NetapiClient& client, const std::vector<lowstate::Chunk>& chunks,
+                const AdmissionOptions& options, const AuditTrail& trail);
 
 /// The results of the chunks, and the error of the first failed chunk.
 struct RunResult {

@@ -22,11 +22,11 @@ enum class Media { json, yaml, form, text, html, event_stream };
 [[nodiscard]] std::string_view content_type_of(Media media) noexcept;
 
 /// Returns the media type of a Content-Type. Errors: not_acceptable, for unknown types and charsets.
-[[nodiscard]] Result<Media> media_in(std::string_view content_type);
+Result<Media> media_in(std::string_view content_type);
 
 /// Returns the media type in `offered` that an Accept header prefers, or the first of several preferred
 /// types. Returns std::nullopt if no type is acceptable. Errors: malformed, for a `q` that is not a number.
-[[nodiscard]] Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered);
+Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered);
 
 struct FormField {
   std::string name;
@@ -35,7 +35,7 @@ struct FormField {
 
 /// Reads the fields of an `application/x-www-form-urlencoded` text in order. Keeps malformed `%` signs and
 /// bytes that are not UTF-8. Errors: malformed, if the text has more fields than `most`.
-[[nodiscard]] Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most = 1000);
+Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most = 1000);
 
 /// The method, path and query of a request. Borrows from the Environ.
 struct Target {
@@ -50,7 +50,7 @@ struct Target {
 
 /// Reads the method, path and query of a request. Errors: malformed, for control characters in the path or
 /// too many fields in the query.
-[[nodiscard]] Result<Target> read_target(const http::Environ& environ);
+Result<Target> read_target(const http::Environ& environ);
 
 /// Returns the parts of a path between slashes, without empty parts.
 [[nodiscard]] std::vector<std::string> parts_of(std::string_view path);
@@ -82,12 +82,11 @@ struct Body {
 
 /// Refuses a Content-Encoding that compresses, such as gzip. Ignores other values as salt-api does. Errors:
 /// unsupported.
-[[nodiscard]] Result<void> check_encoding(const http::Environ& environ);
+Result<void> check_encoding(const http::Environ& environ);
 
 /// Reads the body into `document`. Errors: too_large; not_acceptable, for an unknown type; unsupported, for a
 /// wrong encoding; malformed.
-[[nodiscard]] Result<Body> read_body(const http::Environ& environ, const BodyRules& rules,
-                                     JsonDocument& document);
+Result<Body> read_body(const http::Environ& environ, const BodyRules& rules, JsonDocument& document);
 
 /// Returns a sentence for the error of a body that looks like JSON but was read as a form, because its
 /// Content-Type says so (`curl -d` sends this header). Begins with a semicolon. Empty for other bodies.

@@ -99,7 +99,7 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
   ~RunningProgram();
 
-  [[nodiscard]] Result<Ended> wait(const std::stop_token& stop, std::string order);
+  Result<Ended> wait(const std::stop_token& stop, std::string order);
 
  private:
   void poll_once();
@@ -113,7 +113,7 @@ class RunningProgram {
   void end_leftovers();
   void look_at_time(bool stop_requested);
   [[nodiscard]] int milliseconds_to_wait() const;
-  [[nodiscard]] Result<Ended> result(bool stop_requested);
+  Result<Ended> result(bool stop_requested);
   [[nodiscard]] Error lost(std::string_view what) const;
 
   const Program& program_;

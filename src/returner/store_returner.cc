@@ -138,7 +138,7 @@ class StoreReturner final : public Returner {
     return add(*store_, ret.is_placeholder ? kInsertPlaceholder : kInsertReturn, *key, view_of(ret));
   }
 
-  [[nodiscard]] Result<std::optional<Load>> get_load(std::string_view jid) const override {
+  Result<std::optional<Load>> get_load(std::string_view jid) const override {
     std::optional<Load> load;
     const std::optional<JidKey> key = key_of(jid);
     if (!key) return load;
@@ -150,7 +150,7 @@ class StoreReturner final : public Returner {
     return read ? Result(std::move(load)) : std::move(read).error();
   }
 
-  [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override {
+  Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override {
     std::vector<JobReturn> returns;
     const std::optional<JidKey> key = key_of(jid);
     if (!key) return returns;
@@ -174,7 +174,7 @@ class StoreReturner final : public Returner {
     return returns;
   }
 
-  [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
+  Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     const JidKeys keys = keys_of(query);
     const auto take = [&](const Row& row) {
       return !selects(query, jid_of(row.number(0))) || visit(load_in(row));

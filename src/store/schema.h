@@ -13,6 +13,6 @@ namespace rest_fcgi::store {
 
 /// Returns whether the database has the tables of this program. Returns false for an empty database. Errors:
 /// configuration, if the database belongs to another application or version.
-[[nodiscard]] Result<bool> has_tables(Connection& connection);
+Result<bool> has_tables(Connection& connection);
 
 }  // namespace rest_fcgi::store

@@ -83,26 +83,6 @@ TEST_CASE("a key of etcd that should turn TLS on, but has no effect, is a warnin
   CHECK_FALSE(warned("etcd.protocol: https\netcd.ca: /c\n"));
 }
 
-TEST_CASE("a removed key is a warning with its place") {
-  const std::string salt =
-      "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\ntoken_dir: ''\n"
-      "etcd.tokens_root: /t\netcd.tokens_profile: p\n";
-  const std::string ours =
-      "rest_fcgi:\n  jobs_kept: 10\n  jobs_spool_bytes: 1M\n  send_timeout: 5\n  keep_conn_timeout: 5\n"
-      "  max_nesting: 5\n  max_key_length: 64\n  max_values: 1000\n  max_http_connections: 10\n"
-      "  max_http_body_bytes: 1M\n  master_connections: 3\n  logged_out_file: /f\n"
-      "  salt_ssh: {max_running: 1}\n  login_guard: {file: /f}\n"
-      "  embedded: {proc_dir: /p, max_queued_bytes: 1M}\n  netapi: [rest_tornado]\n"
-      "rest_tornado: {token_in_url: true}\n";
-  const ConfigDir dir(salt + ours);
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  CHECK(settings->warnings.size() == 21);
-  for (const std::string& warning : settings->warnings)
-    check_message(dir.without_dir(warning), "master:", {": this key has no effect"});
-  check_message(dir.without_dir(settings->warnings.front()), "master:3: token_dir: ");
-}
-
 EtcdOptions etcd_of(const std::string& master) {
   return settings_of("master_job_cache: etcd\n" + master).returner.etcd;
 }

@@ -49,21 +49,20 @@ class Authenticator {
   /// identifies the request. Errors: authentication, for wrong credentials; throttled, after too many failed
   /// logins; timeout, if the check could not start before `deadline`; internal or unavailable, if a back end
   /// failed.
-  [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
+  Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
   /// Makes a token for a user. The token is valid for the time `life`, if `life` is given and
   /// `token_expire_user_override` lets this user choose. Otherwise, the token is valid for `token_expire`.
   /// The token survives a power cut. Errors: internal; unavailable.
-  [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
-                                              std::optional<std::chrono::milliseconds> life = {});
+  Result<TokenLogin> make_token(const Identity& identity, std::optional<std::chrono::milliseconds> life = {});
 
   /// Returns a valid token with its user. Errors: authentication, for an unknown or expired token;
   /// unavailable.
-  [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
+  Result<TokenLogin> holder(SecretView token) const;
 
   /// Revokes a token. The revocation survives a power cut. Errors: authentication, for an unknown or expired
   /// token; unavailable; internal. After the error unavailable or internal, the token may still be valid.
-  [[nodiscard]] Result<void> revoke_token(SecretView token);
+  Result<void> revoke_token(SecretView token);
 
   [[nodiscard]] std::vector<std::string> eauths() const;
 
@@ -80,9 +79,7 @@ class Authenticator {
 /// Revokes the tokens of the users with this name in the back end `eauth`, or in all back ends if `eauth` is
 /// empty. Returns how many of these tokens were valid. `store` may be null if tokens are in etcd. Errors:
 /// configuration, unavailable or internal. After an error, some tokens may still be valid.
-[[nodiscard]] Result<std::size_t> revoke_tokens_of(const Options& options,
-                                                   std::shared_ptr<store::Store> store,
-                                                   std::string_view eauth, std::string_view username,
-                                                   const Clock& clock);
+Result<std::size_t> revoke_tokens_of(const Options& options, std::shared_ptr<store::Store> store,
+                                     std::string_view eauth, std::string_view username, const Clock& clock);
 
 }  // namespace rest_fcgi::auth

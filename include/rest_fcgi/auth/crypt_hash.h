@@ -11,6 +11,6 @@ namespace rest_fcgi::auth {
 /// Returns the hash of a password for a password file, made by crypt(3) with a new random salt. The function
 /// is thread-safe. Errors: internal, if the system gives no random salt; configuration, if crypt(3) refuses
 /// the password.
-[[nodiscard]] Result<std::string> crypt_hash(SecretView password);
+Result<std::string> crypt_hash(SecretView password);
 
 }  // namespace rest_fcgi::auth

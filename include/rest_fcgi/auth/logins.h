@@ -87,23 +87,21 @@ class Logins {
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.
-  [[nodiscard]] virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
-                                      std::string_view stamp = {}) = 0;
+  virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                        std::string_view stamp = {}) = 0;
 
   /// Checks a password without a remembered Grant, so that each login gets its own token.
-  [[nodiscard]] virtual Outcome login_anew(const Credentials& credentials, const Check& check,
-                                           SteadyTime deadline) = 0;
+  virtual Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) = 0;
 
   /// Calls the function `attempt`, which sends a user name and a password to the master. The limit on
   /// password guesses applies. An authentication error of `attempt` counts as a guess. Errors: those of
   /// `login` and `attempt`. REQUIRES: the credentials are of the kind eauth.
-  [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials,
-                                             const std::function<Result<void>()>& attempt,
-                                             SteadyTime deadline) = 0;
+  virtual Result<void> guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                               SteadyTime deadline) = 0;
 
   /// Revokes a token of a Salt master. REQUIRES: the credentials are of the kind token, and the argument
   /// `revocations` of `make` was not null.
-  [[nodiscard]] virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
+  virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
 
   /// Forgets a remembered Grant. The caller does this after the master has refused the Grant's token.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;

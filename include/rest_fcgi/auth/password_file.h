@@ -24,7 +24,7 @@ struct UserChange {
 /// Returns the path of the file. Errors: configuration, if `external_auth` has no such file, if the file
 /// already has a new user, or lacks another user; internal, if the file cannot be written; the errors of
 /// `ask` and `crypt_hash`.
-[[nodiscard]] Result<std::string> write_user(const Options& options, const UserChange& change,
-                                             const std::function<Result<Secret>()>& ask);
+Result<std::string> write_user(const Options& options, const UserChange& change,
+                               const std::function<Result<Secret>()>& ask);
 
 }  // namespace rest_fcgi::auth

@@ -43,7 +43,7 @@ class PasswordHashLimiter {
 
   /// Waits until this thread may run a check for the client at `remote`. Errors: timeout, at `deadline`;
   /// unavailable, if too many threads wait.
-  [[nodiscard]] Result<Pass> enter(std::string_view remote, SteadyTime deadline);
+  Result<Pass> enter(std::string_view remote, SteadyTime deadline);
 
   [[nodiscard]] std::size_t waiting() const;
 

@@ -18,17 +18,17 @@ class RevocationList {
  public:
   RevocationList(std::shared_ptr<store::Store> store, const Clock& clock);
 
-  [[nodiscard]] Result<bool> has(SecretView token) const;
+  Result<bool> has(SecretView token) const;
 
   /// Returns whether `add_user` has revoked a token that this user got at `start`.
-  [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
+  Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
   /// Revokes a token. `expire` is the time at which the token expires. The revocation survives a power cut.
-  [[nodiscard]] Result<void> add(SecretView token, WallTime expire);
+  Result<void> add(SecretView token, WallTime expire);
 
   /// Revokes all tokens that the user got until the time `made_until`. An empty `eauth` means all back ends.
   /// The revocation survives a power cut.
-  [[nodiscard]] Result<void> add_user(std::string_view eauth, std::string_view name, WallTime made_until);
+  Result<void> add_user(std::string_view eauth, std::string_view name, WallTime made_until);
 
  private:
   const std::shared_ptr<store::Store> store_;

@@ -24,6 +24,6 @@ struct RsaPair {
 /// Returns the fingerprint of a text as Salt's `key.finger` does. `hash_type` is a value of Salt's option
 /// `hash_type`. Errors: invocation, for an unknown `hash_type`; configuration, if OpenSSL does not offer the
 /// digest.
-[[nodiscard]] Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_type);
+Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_type);
 
 }  // namespace rest_fcgi::auth

@@ -39,18 +39,18 @@ class NetapiClient {
   /// Returns the permit to run a chunk. Checks the chunk's client and credentials, and the master's rules.
   /// Calls with the permit end by `deadline`. `before` is the permit of another chunk of the same request, or
   /// null. Errors: invocation and authentication, with Salt's texts; the errors of `Master::admit`.
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                             const master::Permit* before = nullptr) const;
+  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                               const master::Permit* before = nullptr) const;
 
   /// Admits a chunk that this program made, without the check of `netapi_enable_clients`. REQUIRES: the HTTP
   /// client did not choose the chunk's client and function.
-  [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                                 const master::Permit* before = nullptr) const;
+  Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
+                                   const master::Permit* before = nullptr) const;
 
   [[nodiscard]] master::Master& master() const noexcept { return *master_; }
 
   /// Returns the permit for a session's events. Errors: authorization, if the session may see no events.
-  [[nodiscard]] Result<master::EventPermit> admit_events(const master::Session& session) const;
+  Result<master::EventPermit> admit_events(const master::Session& session) const;
 
   /// Returns the deadline of a request that begins now.
   [[nodiscard]] SteadyTime deadline() const;
@@ -59,8 +59,7 @@ class NetapiClient {
   /// `max_reply_bytes` limits this count. If an error follows some results, `Reply::failure` has the error.
   /// Errors, with the jid of a started job: timeout; reply_too_large (the job continues); unavailable;
   /// internal; the errors of `Master`.
-  [[nodiscard]] Result<Reply> run(const master::Permit& permit,
-                                  std::atomic<std::size_t>* gathered = nullptr) const;
+  Result<Reply> run(const master::Permit& permit, std::atomic<std::size_t>* gathered = nullptr) const;
 
   [[nodiscard]] const std::vector<lowstate::Client>& enabled() const noexcept { return options_.enabled; }
 

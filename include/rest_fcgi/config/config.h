@@ -70,11 +70,11 @@ struct CommandLine {
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
-[[nodiscard]] Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 /// Returns the master file of the service that is installed and enabled below the folder `root`, or else the
 /// master file that exists. Errors: configuration, if there are two of them.
-[[nodiscard]] Result<std::string> installed_config(const std::string& root = "");
+Result<std::string> installed_config(const std::string& root = "");
 
 /// Returns the text of `--help`.
 [[nodiscard]] std::string help_text();
@@ -139,7 +139,7 @@ struct Settings {
 /// Reads the master file with its includes. Ignores unknown keys at the top level, but not below
 /// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`, also if
 /// `--engine` expects another engine or the Salt master has another user.
-[[nodiscard]] Result<Settings> load(const CommandLine& command_line);
+Result<Settings> load(const CommandLine& command_line);
 
 /// Returns `error`. If the error's message begins with a configuration key, puts the key's `FILE:LINE` in
 /// front of the message.
@@ -162,11 +162,11 @@ inline constexpr const char* kInitFile = "/etc/rest_fcgi/master";
 /// a first configuration to `command_line.config`, with a password file, and starts the services under
 /// systemd. Asks for missing values on the terminal. After a failure everything is as before. Returns a text
 /// for the user. Errors: configuration, if a file exists or a port is in use; internal; the errors of `hash`.
-[[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
+Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
 
 /// Takes back what `init` has done. Returns a text for the user. Errors: configuration, if `init` has done
 /// nothing; internal.
-[[nodiscard]] Result<std::string> undo();
+Result<std::string> undo();
 
 /// The two files that `init` writes, and the user that may log in with them.
 struct FirstSetup {
@@ -201,12 +201,12 @@ Result<void> write_first_setup(const FirstSetup& setup);
 
 /// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, if the
 /// line is missing or too long.
-[[nodiscard]] Result<Secret> read_password();
+Result<Secret> read_password();
 
 /// Reads a new password: two times without echo from the terminal, or once from standard input with
 /// `--password-stdin`. Errors: configuration, if standard input is no terminal, or if the two passwords
 /// differ.
-[[nodiscard]] Result<Secret> read_new_password(const CommandLine& command_line);
+Result<Secret> read_new_password(const CommandLine& command_line);
 
 /// Returns a text for the operator who added a user to the file of the back end `file`: the rules that the
 /// user has, or how to write them.
@@ -214,11 +214,11 @@ Result<void> write_first_setup(const FirstSetup& setup);
 
 /// Returns the token for `--watch`. It is the first line of `--token-file`, or the value of the variable
 /// SALTAPI_TOKEN. Errors: configuration, if there is no token.
-[[nodiscard]] Result<Secret> read_token(const CommandLine& command_line);
+Result<Secret> read_token(const CommandLine& command_line);
 
 /// Returns the URL of the first port of rest_cherrypy or rest_tornado, for requests from this host. Errors:
 /// configuration, if there is no port, or if the port has TLS, because its certificate's name is unknown.
-[[nodiscard]] Result<std::string> local_events_url(const Settings& settings);
+Result<std::string> local_events_url(const Settings& settings);
 
 /// Writes one line to standard output. Does not use stdio, because the buffers of stdio are not wiped.
 /// Returns false after a failure.

@@ -41,7 +41,7 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
 /// Opens a folder that only root and this process's user can write to. Creates a missing folder and its
 /// parent with mode 0700. Errors: configuration. The message continues a sentence that begins with the path.
-[[nodiscard]] Result<UniqueFd> open_private_folder(const std::string& path);
+Result<UniqueFd> open_private_folder(const std::string& path);
 
 /// Goes from the end of `path` up to the root. Returns the first file or folder that other users can change.
 /// Accepts a parent folder with the sticky bit. REQUIRES: the path has no symbolic links.

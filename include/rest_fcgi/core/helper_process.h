@@ -19,8 +19,7 @@ class HelperProcess {
   /// Starts the program `helper` with the socket as standard input and output. If `helper` is `unix:PATH`,
   /// connects to the socket PATH. The process that listens on PATH must run as root or as this process's
   /// user. Errors: unavailable.
-  [[nodiscard]] static Result<HelperProcess> start(const std::string& helper,
-                                                   std::chrono::milliseconds timeout);
+  static Result<HelperProcess> start(const std::string& helper, std::chrono::milliseconds timeout);
 
   HelperProcess(HelperProcess&& other) noexcept
       : socket_(std::move(other.socket_)), process_(std::exchange(other.process_, 0)) {}

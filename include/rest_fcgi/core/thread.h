@@ -30,7 +30,7 @@ class Thread {
   /// `stack_bytes` of 0 means the system's default size. Errors: internal, if the system cannot start a
   /// thread.
   template <class Body>
-  [[nodiscard]] static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
+  static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
     auto task = std::make_unique<TaskOf<Body>>(std::move(body));
     task->name = name;
     return start_task(std::move(task), stack_bytes);

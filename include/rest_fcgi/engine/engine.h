@@ -43,17 +43,16 @@ struct Runtime {
 
 /// Opens the store and creates the engine. Errors: configuration, if a job cache cannot be opened or an
 /// address is malformed; internal.
-[[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
+Result<Runtime> make_runtime(const config::Settings& settings);
 
 /// Creates a master that uses `runtime`. REQUIRES: `runtime` was made for the engine that `settings` choose.
 /// Errors: configuration; internal.
-[[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
-                                                                  const Runtime& runtime);
+Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings, const Runtime& runtime);
 
 /// Revokes all tokens of a user, in all back ends if `eauth` is empty. Returns a sentence about the result.
 /// Errors: configuration, if the store does not exist or is unusable; unavailable; internal.
-[[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
-                                         std::string_view username);
+Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
+                           std::string_view username);
 
 /// Starts the engine's work in the background. The caller repeats the call after each reload.
 void start(const Runtime& runtime);

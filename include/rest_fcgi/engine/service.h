@@ -62,7 +62,7 @@ void report_reload(const Result<void>& ended);
 /// Makes the service with the process id $MAINPID reload its configuration, and waits for the end of the
 /// reload. The two processes share the folder $STATE_DIRECTORY. Errors: configuration, with the service's
 /// reason; unavailable, if the service does not answer.
-[[nodiscard]] Result<void> request_reload();
+Result<void> request_reload();
 
 /// Tells systemd's watchdog (`WatchdogSec=`) from the store's thread that this process works. If this thread
 /// hangs, systemd restarts the service.
@@ -83,6 +83,6 @@ struct Readiness {
 };
 
 /// Sends `GET /ready` to the service's metrics port. Errors: unavailable, if the service does not answer.
-[[nodiscard]] Result<Readiness> ask_readiness(const gateway::HttpOptions& port);
+Result<Readiness> ask_readiness(const gateway::HttpOptions& port);
 
 }  // namespace rest_fcgi::engine

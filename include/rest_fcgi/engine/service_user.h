@@ -11,10 +11,10 @@ namespace rest_fcgi::engine {
 /// Sets STATE_DIRECTORY as the unit of systemd that runs with the master file `config` does. If this process
 /// is root and `becomes_user` is true, makes the unit's folders, and takes the user and the groups of the
 /// unit. Does nothing if there is no such unit. Errors: configuration, if the user does not exist; internal.
-[[nodiscard]] Result<void> work_as_service(const std::string& config, bool becomes_user);
+Result<void> work_as_service(const std::string& config, bool becomes_user);
 
 /// If this process is root, becomes the owner of the folder of the database `path`. Does nothing if the
 /// folder does not exist. Errors: internal.
-[[nodiscard]] Result<void> work_as_owner(const std::string& path);
+Result<void> work_as_owner(const std::string& path);
 
 }  // namespace rest_fcgi::engine

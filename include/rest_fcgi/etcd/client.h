@@ -121,24 +121,24 @@ class Client {
  public:
   /// Makes a client without opening a connection. Errors: configuration, for a malformed endpoint, an
   /// unreadable certificate file, or a user name without a password.
-  [[nodiscard]] static Result<std::unique_ptr<Client>> make(Options options);
+  static Result<std::unique_ptr<Client>> make(Options options);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  [[nodiscard]] Result<RangeReply> range(const RangeRequest& request, Deadline deadline);
+  Result<RangeReply> range(const RangeRequest& request, Deadline deadline);
   Result<void> put(const PutRequest& request, Deadline deadline);
   /// Deletes a key. Returns the deleted key with its value, or std::nullopt if the key did not exist.
   Result<std::optional<KeyValue>> delete_key(const std::string& key, Deadline deadline);
-  [[nodiscard]] Result<TxnReply> txn(const TxnRequest& request, Deadline deadline);
+  Result<TxnReply> txn(const TxnRequest& request, Deadline deadline);
 
-  [[nodiscard]] Result<std::int64_t> lease_grant(std::chrono::seconds ttl, Deadline deadline);
+  Result<std::int64_t> lease_grant(std::chrono::seconds ttl, Deadline deadline);
   Result<void> lease_revoke(std::int64_t id, Deadline deadline);
 
   /// Returns a node with the newest data of the cluster, or std::nullopt if the node does not exist. Errors:
   /// invocation, if a part of `key` is `.` or `..`.
-  [[nodiscard]] Result<std::optional<NodeV2>> get_v2(std::string_view key, bool recursive, Deadline deadline);
-  [[nodiscard]] Result<void> put_v2(const PutV2& request, Deadline deadline);
+  Result<std::optional<NodeV2>> get_v2(std::string_view key, bool recursive, Deadline deadline);
+  Result<void> put_v2(const PutV2& request, Deadline deadline);
 
  private:
   friend class Watcher;
@@ -176,7 +176,7 @@ class Watcher {
   /// at the deadline. Errors: invocation, if etcd has compacted the next revision, or if the cluster
   /// was replaced or restored from a backup, so that the caller has to read the range again and make a new
   /// Watcher; other errors, after which the next call tries again.
-  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
+  Result<std::vector<WatchEvent>> next(Deadline deadline);
 
  private:
   class Stream;

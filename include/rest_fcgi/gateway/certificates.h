@@ -17,9 +17,9 @@ struct CertificateTimes {
 };
 
 /// Reads the certificates of all ports with TLS. Errors: configuration, with the path of the unreadable file.
-[[nodiscard]] Result<std::vector<CertificateTimes>> certificate_times(const Options& options);
+Result<std::vector<CertificateTimes>> certificate_times(const Options& options);
 
 /// Checks the certificates of all ports. Errors: configuration, if a certificate is unreadable or not valid.
-[[nodiscard]] Result<void> check_certificate_times(const Options& options, WallTime when);
+Result<void> check_certificate_times(const Options& options, WallTime when);
 
 }  // namespace rest_fcgi::gateway

@@ -17,7 +17,7 @@ class Addresses {
  public:
   /// Makes the set from texts such as `192.0.2.7` and `2001:db8::/32`. The text `*` means all addresses.
   /// Errors: configuration, with the malformed text.
-  [[nodiscard]] static Result<Addresses> make(const std::vector<std::string>& texts);
+  static Result<Addresses> make(const std::vector<std::string>& texts);
 
   [[nodiscard]] bool has(std::string_view address) const;
 

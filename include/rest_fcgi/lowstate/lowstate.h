@@ -143,7 +143,6 @@ struct ReadOptions {
 
 /// Reads the chunks of a body, which is a list of objects or one object. One wrong chunk fails the whole
 /// body. Errors: invocation, with the index of the chunk, the key, the found value and the expected value.
-[[nodiscard]] Result<std::vector<Chunk>> read(JsonValue body, const Options& options,
-                                              const ReadOptions& reading = {});
+Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const ReadOptions& reading = {});
 
 }  // namespace rest_fcgi::lowstate

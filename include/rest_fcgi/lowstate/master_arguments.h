@@ -31,8 +31,9 @@ struct MasterArguments {
 
   /// Copies the positional arguments, and the keyword arguments that `keeps` accepts. If `as_command_line` is
   /// true, parses texts as Salt's runner client does: `1` becomes a number. Errors: internal.
-  [[nodiscard]] static Result<std::shared_ptr<const MasterArguments>> copy_of(
-      const Function& function, bool as_command_line, const KeywordFilter& keeps = nullptr);
+  static Result<std::shared_ptr<const MasterArguments>> copy_of(const Function& function,
+                                                                bool as_command_line,
+                                                                const KeywordFilter& keeps = nullptr);
 
   /// Returns Salt's `fun_args`: the positional arguments, and an object of the keyword arguments.
   [[nodiscard]] Json json() const;
@@ -58,7 +59,7 @@ struct Arguments {
 
 /// Parses the value of an argument `name=value` as Salt does (salt.utils.args.yamlify_arg). Malformed YAML
 /// becomes a string. Errors: invocation, for an alias, which could expand to a very large value.
-[[nodiscard]] Result<Json> yamlify_scalar(std::string_view text);
+Result<Json> yamlify_scalar(std::string_view text);
 
 /// Returns the name and value of a text `name=value` (salt.utils.args.parse_kwarg). Returns std::nullopt for
 /// other texts, such as `name==value`. The result borrows from `text`.

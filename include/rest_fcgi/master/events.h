@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxEventDepth = 400;
 /// Checks an event and returns its data, which must be an object. The tag has 1 to 512 bytes of UTF-8.
 /// Control characters are refused, because a line end in the tag could forge a line of an event stream. Fails
 /// with `invocation`.
-[[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
+Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
@@ -91,7 +91,7 @@ class EventReader {
   /// event, the log calls `wake` once when more events arrive. `wake` may be null. Fails with `timeout` if
   /// the log dropped events that this reader has not read, and with `unavailable` if the engine missed
   /// events. The reader cannot continue after an error.
-  [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
+  Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
   void permit(EventPermit permit) { permit_ = std::move(permit); }
 
@@ -133,8 +133,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   /// Returns a reader of the events after the event `after`. If `after` is empty, the reader gets only new
   /// events. Fails with `not_found` if the id is unknown or later events were dropped.
-  [[nodiscard]] Result<std::unique_ptr<EventReader>> reader(const EventPermit& permit,
-                                                            std::string_view after = {});
+  Result<std::unique_ptr<EventReader>> reader(const EventPermit& permit, std::string_view after = {});
 
  private:
   friend class EventReader;

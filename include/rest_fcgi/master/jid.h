@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 
 /// If the caller chose a jid, checks that it has 20 digits. Jids are sorted as texts, so all jids need the
 /// same length. Fails with `invocation`.
-[[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
+Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
 /// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Salt
 /// 3008 appends the offset `+00:00`, but some clients drop events with an offset.

@@ -187,57 +187,55 @@ class Master {
   /// `before` is the permit of an earlier chunk, or null. Credentials that equal those of `before` are not
   /// checked again. `deadline` is the end of the request. Fails with `authentication`, `throttled`,
   /// `authorization` or `invocation`.
-  [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                             const Permit* before = nullptr) = 0;
+  virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                               const Permit* before = nullptr) = 0;
 
   /// Sends a Publication to minions. Returns that are known at once are in the Job. All other returns are put
   /// into `returns`, from any thread, as long as the caller owns `returns`. A return may be put twice, and
   /// returns may be put before this function ends. REQUIRES: the permit's chunk has a local client.
-  [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
-                                            std::shared_ptr<Addressee> returns) = 0;
+  virtual Result<Job> publish(const Permit& permit, const Publication& publication,
+                              std::shared_ptr<Addressee> returns) = 0;
 
   /// Accepts a job whose returns go only to the job cache. The job starts as its StartGate says.
-  [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
+  virtual Result<Job> publish_async(const Permit& permit) = 0;
 
   /// Starts a runner. The runner's return is put into `returns`, from any thread, if the caller still owns
   /// `returns`.
-  [[nodiscard]] virtual Result<Started> runner(const Permit& permit,
-                                               std::shared_ptr<RunnerReturns> returns) = 0;
-  [[nodiscard]] virtual Result<Started> runner_async(const Permit& permit) = 0;
+  virtual Result<Started> runner(const Permit& permit, std::shared_ptr<RunnerReturns> returns) = 0;
+  virtual Result<Started> runner_async(const Permit& permit) = 0;
 
   /// Runs a wheel and waits for its end. The reply of a failed wheel has `"success": false`.
-  [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
-  [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
+  virtual Result<WheelReply> wheel(const Permit& permit) = 0;
+  virtual Result<Started> wheel_async(const Permit& permit) = 0;
 
   /// Runs the chunk's function on hosts of the master's roster, and waits. The reply also shows which hosts
   /// failed and why. Fails with `timeout`, with `reply_too_large` above `max_bytes`, or with `unavailable` if
   /// salt-ssh is missing. REQUIRES: the permit's chunk has the client ssh.
-  [[nodiscard]] virtual Result<SshReply> ssh(const Permit& permit, std::size_t max_bytes) = 0;
+  virtual Result<SshReply> ssh(const Permit& permit, std::size_t max_bytes) = 0;
 
   /// Checks credentials of the kind eauth and makes a token for their user. Fails with `authentication` or
   /// `throttled`, or with `invocation` if the engine has no tokens.
-  [[nodiscard]] virtual Result<Session> login(const auth::Credentials& credentials, SteadyTime deadline) = 0;
+  virtual Result<Session> login(const auth::Credentials& credentials, SteadyTime deadline) = 0;
 
   /// Returns the session of a token. Fails with `authentication` for an unknown token. This failure does not
   /// count as a failed login.
-  [[nodiscard]] virtual Result<Session> session(SecretView token, SteadyTime deadline) = 0;
+  virtual Result<Session> session(SecretView token, SteadyTime deadline) = 0;
 
   /// Revokes a token. Within a second, `session` and `admit` refuse the token in all processes of the host. A
   /// restart keeps the revocation. Fails with `authentication` for an unknown token, and with `unavailable`
   /// if the revocation cannot be saved.
-  [[nodiscard]] virtual Result<void> logout(SecretView token, SteadyTime deadline) = 0;
+  virtual Result<void> logout(SecretView token, SteadyTime deadline) = 0;
 
   /// Fires an event and adds `_stamp` to its data. A real master may check the permissions of the session
   /// `caller`; `caller` may be null. Fails with `invocation` if `check_event` refuses the event. REQUIRES:
   /// the caller has checked that the user may fire events.
-  [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, const Session* caller,
-                                                SteadyTime deadline) = 0;
+  virtual Result<void> fire_event(std::string_view tag, Json data, const Session* caller,
+                                  SteadyTime deadline) = 0;
 
   /// Returns a reader of the permitted events after the event `after`. `permit` decides which events are
   /// permitted. If `after` is empty, the reader gets only new events. The reader stays valid after a reload.
   /// Fails with `unavailable` and the errors of `EventLog::reader`.
-  [[nodiscard]] virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit,
-                                                                    std::string_view after) = 0;
+  virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit, std::string_view after) = 0;
 
  protected:
   [[nodiscard]] static Permit permit(const lowstate::Chunk& chunk, std::string user, std::string eauth,

@@ -60,7 +60,7 @@ class Workers {
 
   /// Reserves `count` places for tasks of a user. Fails with `unavailable` if too few places are free, if the
   /// pool has no thread and cannot start one, and after `close`.
-  [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
+  Result<Reservation> reserve(std::string_view user, std::size_t count);
 
   /// Refuses new tasks and waits for the running tasks until `deadline`. Returns whether all tasks have
   /// ended.

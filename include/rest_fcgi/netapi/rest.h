@@ -24,17 +24,15 @@ namespace rest_fcgi::netapi {
 ///
 /// Errors: configuration, for a malformed address, network or origin, and for two routes with the same path.
 /// A file that cannot be opened is only logged.
-[[nodiscard]] Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
-                                                           std::shared_ptr<const client::NetapiClient> client,
-                                                           std::shared_ptr<StreamRegistry> streams,
-                                                           const Clock& clock);
+Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
+                                             std::shared_ptr<const client::NetapiClient> client,
+                                             std::shared_ptr<StreamRegistry> streams, const Clock& clock);
 
 /// Makes an application that replies as Salt's `rest_tornado` (saltnado) does. Errors: the errors of
 /// `make_rest_cherrypy`.
-[[nodiscard]] Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
-                                                          std::shared_ptr<const client::NetapiClient> client,
-                                                          std::shared_ptr<StreamRegistry> streams,
-                                                          const Clock& clock);
+Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
+                                            std::shared_ptr<const client::NetapiClient> client,
+                                            std::shared_ptr<StreamRegistry> streams, const Clock& clock);
 
 /// Makes an application that replies as Salt's `rest_wsgi` does. A client posts lowstate to `/`, and the
 /// reply is `{"return": [...]}`. All chunks are checked before one of them runs. If a chunk fails, the member

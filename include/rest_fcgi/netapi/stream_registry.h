@@ -92,8 +92,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   };
 
   /// Registers a stream. Errors: unavailable, if too many streams exist; internal, if no thread can start.
-  [[nodiscard]] Result<std::unique_ptr<Subscription>> open(const master::Session& session,
-                                                           const master::EventPermit& permit);
+  Result<std::unique_ptr<Subscription>> open(const master::Session& session,
+                                             const master::EventPermit& permit);
 
  private:
   struct QueuedCall {
@@ -103,7 +103,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     std::vector<std::pair<Subscription*, std::string>> subscribers;
   };
 
-  [[nodiscard]] Result<void> start_threads();
+  Result<void> start_threads();
   void check_loop();
   void call_loop();
   void answer(std::unique_lock<std::mutex>& lock);

@@ -72,7 +72,7 @@ class ProgramRunner {
   /// a text with a NUL byte; internal, if the program cannot be started or ended; unavailable, if
   /// rest_fcgi_run cannot be started or does not answer. REQUIRES: this process ignores SIGPIPE and does not
   /// ignore SIGCHLD.
-  [[nodiscard]] Result<Ended> run(const Program& program, const std::stop_token& stop) const;
+  Result<Ended> run(const Program& program, const std::stop_token& stop) const;
 
  private:
   std::string helper_;

@@ -109,7 +109,7 @@ class Watch {
   /// Starts the watch if it does not run. A process sends no events if no other process listens, and looks
   /// for listeners once a second. So the watch may miss the events of its first second. Errors: those of the
   /// job cache; unavailable, after a second, if another thread is starting the watch.
-  [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
+  virtual Result<void> start(SteadyTime deadline) = 0;
 
   /// Sends an event to the listeners of other processes, without waiting. If the event cannot be sent, the
   /// watches of these processes call `ClusterListener::lost`. `data` is an object without secrets.
@@ -123,7 +123,7 @@ class Returner {
   virtual ~Returner() = default;
 
   /// Reserves a jid that a caller chose. Returns false if the jid is already used.
-  [[nodiscard]] virtual Result<bool> prep_jid(std::string_view passed_jid) = 0;
+  virtual Result<bool> prep_jid(std::string_view passed_jid) = 0;
 
   /// Stores the load of a job. Replaces an earlier load of this jid, and keeps the returns of the job.
   virtual Result<void> save_load(Load load, Durability durability) = 0;
@@ -137,21 +137,21 @@ class Returner {
   /// nothing. Drops the return if the job is not stored.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
-  [[nodiscard]] virtual Result<std::optional<Load>> get_load(std::string_view jid) const = 0;
+  virtual Result<std::optional<Load>> get_load(std::string_view jid) const = 0;
 
   /// Returns the stored returns of a job, sorted by minion. Returns an empty list for an unknown job.
-  [[nodiscard]] virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
+  virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
 
   /// Calls `visit` for the load of each job that `query` selects. The cost depends only on the number of
   /// visited jobs.
-  [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
+  virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
 
   /// Waits until the effects of all earlier calls survive a power cut.
   virtual Result<void> flush() = 0;
 
   /// Makes a watch without starting the watch. The listener must outlive the watch. Returns null if the job
   /// cache supports no watch.
-  [[nodiscard]] virtual Result<std::unique_ptr<Watch>> watch(ClusterListener& listener);
+  virtual Result<std::unique_ptr<Watch>> watch(ClusterListener& listener);
 };
 
 struct LoadPage {
@@ -162,6 +162,6 @@ struct LoadPage {
 
 /// Returns a page of loads: the first jobs that `query` selects. The parameter `most` is the largest number
 /// of loads in the page. Errors: those of `get_jids`. REQUIRES: `most` is not 0.
-[[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
+Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
 
 }  // namespace rest_fcgi::returner

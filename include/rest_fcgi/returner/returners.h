@@ -63,9 +63,9 @@ class Returners {
  public:
   /// Opens the job caches that the options name. The job cache `sqlite3` uses `store`. Errors: configuration,
   /// if a name is unknown or a job cache cannot be opened.
-  [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options,
-                                                               const std::shared_ptr<store::Store>& store,
-                                                               const Clock& clock);
+  static Result<std::unique_ptr<Returners>> make(const Options& options,
+                                                 const std::shared_ptr<store::Store>& store,
+                                                 const Clock& clock);
 
   [[nodiscard]] static std::unique_ptr<Returners> of(std::string name, std::unique_ptr<Returner> cache);
 
@@ -83,12 +83,11 @@ class Returners {
   /// Returns the counters of writes. A caller that writes to a job cache must call `note` of the counters.
   [[nodiscard]] WriteCounts& writes() const noexcept { return *writes_; }
 
-  [[nodiscard]] Result<void> flush() const;
+  Result<void> flush() const;
 
  private:
   Returners() = default;
-  [[nodiscard]] Result<void> open(const Options& options, const std::shared_ptr<store::Store>& store,
-                                  const Clock& clock);
+  Result<void> open(const Options& options, const std::shared_ptr<store::Store>& store, const Clock& clock);
 
   std::map<std::string, std::unique_ptr<Returner>, std::less<>> by_name_;
   Returner* master_job_cache_ = nullptr;

@@ -53,28 +53,27 @@ class Connection {
  public:
   /// Opens an existing file and runs the SQL statements `settings`. An empty `path` opens a database in
   /// memory.
-  [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::string& path,
-                                                                const char* settings = "");
+  static Result<std::unique_ptr<Connection>> open(const std::string& path, const char* settings = "");
 
   /// Opens an existing file for reading, without locks and without files beside it (SQLite's `immutable=1`).
   /// The connection does not see commits that are only in the write-ahead log.
-  [[nodiscard]] static Result<std::unique_ptr<Connection>> open_unlocked(const std::string& path);
+  static Result<std::unique_ptr<Connection>> open_unlocked(const std::string& path);
 
-  [[nodiscard]] Result<void> run(const char* sql);
+  Result<void> run(const char* sql);
 
   /// Replaces the database of `target` by this database, as it is now. Other processes may write meanwhile.
-  [[nodiscard]] Result<void> copy_to(Connection& target);
+  Result<void> copy_to(Connection& target);
 
   /// Runs an SQL statement and calls `take` for each row of the result. `sql` must be a constant, because its
   /// address identifies the prepared statement.
   template <class... Values>
-  [[nodiscard]] Result<void> each(const char* sql, const TakeRow& take, const Values&... values) {
+  Result<void> each(const char* sql, const TakeRow& take, const Values&... values) {
     const std::array<Value, sizeof...(values)> parameters{Value(values)...};
     return run_prepared(sql, parameters, take);
   }
 
   template <class... Values>
-  [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
+  Result<std::int64_t> execute(const char* sql, const Values&... values) {
     const Result<void> done = each(sql, {}, values...);
     return done ? Result(changes()) : done.error();
   }
@@ -82,7 +81,7 @@ class Connection {
   /// Runs an SQL statement and returns the first column of the first row. Returns std::nullopt if the column
   /// is NULL or the result has no row.
   template <class... Values>
-  [[nodiscard]] Result<std::optional<std::int64_t>> number(const char* sql, const Values&... values) {
+  Result<std::optional<std::int64_t>> number(const char* sql, const Values&... values) {
     std::optional<std::int64_t> found;
     const auto take = [&found](const Row& row) {
       if (!row.is_null(0)) found = row.number(0);
@@ -93,7 +92,7 @@ class Connection {
   }
 
   template <class Inside>
-  [[nodiscard]] Result<void> transact(const Inside& inside) {
+  Result<void> transact(const Inside& inside) {
     Result<void> done = each("BEGIN IMMEDIATE", {});
     if (!done) return done;
     done = inside();
@@ -120,9 +119,8 @@ class Connection {
 
   explicit Connection(sqlite3* handle) : handle_(handle) {}
   [[nodiscard]] Error error();
-  [[nodiscard]] Result<sqlite3_stmt*> prepare(const char* sql);
-  [[nodiscard]] Result<void> run_prepared(const char* sql, std::span<const Value> values,
-                                          const TakeRow& take);
+  Result<sqlite3_stmt*> prepare(const char* sql);
+  Result<void> run_prepared(const char* sql, std::span<const Value> values, const TakeRow& take);
   [[nodiscard]] std::int64_t changes() const noexcept;
   void roll_back();
 

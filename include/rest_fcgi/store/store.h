@@ -33,12 +33,12 @@ class Store {
  public:
   /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
   /// to another application or version. After such an error, the file is unchanged.
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
+  static Result<std::unique_ptr<Store>> open(const Options& options);
 
   /// Checks that `open` can use the database, and changes nothing. If the database belongs to another user,
   /// this process cannot know whether that user can open it, and the check succeeds. Errors: the errors of
   /// `open`.
-  [[nodiscard]] static Result<void> check(const Options& options);
+  static Result<void> check(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -48,12 +48,12 @@ class Store {
   /// run `inside` again in its own transaction. The second run must overwrite all results of the first run.
   /// REQUIRES: `inside` does not call the store.
   template <class Inside>
-  [[nodiscard]] Result<void> transact(const Inside& inside) {
+  Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
   }
 
   template <class... Values>
-  [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
+  Result<std::int64_t> execute(const char* sql, const Values&... values) {
     std::int64_t changed = 0;
     const auto inside = [&](Connection& connection) -> Result<void> {
       const Result<std::int64_t> done = connection.execute(sql, values...);
@@ -65,15 +65,15 @@ class Store {
   }
 
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
-  [[nodiscard]] Result<void> sync();
+  Result<void> sync();
 
   /// Calls `read` with a connection that sees all earlier commits. REQUIRES: `read` does not write and does
   /// not call the store.
-  [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
+  Result<void> read(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
 
-  [[nodiscard]] Result<std::int64_t> used_bytes();
+  Result<std::int64_t> used_bytes();
 
   /// Returns whether the last write succeeded. Returns false after a call has found a corrupt part of the
   /// database, until another file replaces the file.
@@ -112,7 +112,7 @@ class Store {
   };
 
   template <class Inside>
-  [[nodiscard]] Result<void> write(const Inside& inside, Kind kind) {
+  Result<void> write(const Inside& inside, Kind kind) {
     const auto run = [](const void* its, Connection& connection) -> Result<void> {
       return (*static_cast<const Inside*>(its))(connection);
     };
@@ -122,7 +122,7 @@ class Store {
   }
 
   explicit Store(std::string path) : path_(std::move(path)) {}
-  [[nodiscard]] Result<void> connect();
+  Result<void> connect();
   void commit_with_others(Write& write) noexcept;
   /// If one write is `durable`, the commit uses synchronous=FULL, which also puts all earlier commits on the
   /// disk.

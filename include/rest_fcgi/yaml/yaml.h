@@ -62,7 +62,7 @@ struct Limits {
 
 /// Reads the YAML document of a trusted file. `text` is the content of the file. `file` is the path for error
 /// messages. Errors: those of `mistake_at`.
-[[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
+Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
 
 /// A YAML text from the network, as JSON.
 struct Transcript {
@@ -77,7 +77,7 @@ struct Transcript {
 /// Errors: malformed, if Salt's loader refuses the text or the nesting is too deep; invocation, if the text
 /// has aliases, `<<`, numbers that JSON does not have, bytes that are not text, or more values than `limits`
 /// allow.
-[[nodiscard]] Result<Transcript> transcribe(std::string_view text, const Limits& limits = {});
+Result<Transcript> transcribe(std::string_view text, const Limits& limits = {});
 
 /// Makes an error for a position. If the position is in a file, the error is configuration and its message is
 /// `FILE:LINE: TEXT`. Otherwise the error is malformed and its message is `line L, column C: TEXT`.

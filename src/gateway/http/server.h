@@ -35,7 +35,7 @@ class HttpServer {
   using Ports = std::vector<std::shared_ptr<const HttpPort>>;
 
   /// Returns the ports with the certificates that are in the files now. Errors: configuration, with the file.
-  [[nodiscard]] Result<Ports> with_new_certificates() const;
+  Result<Ports> with_new_certificates() const;
 
   /// Uses `ports` for new connections.
   void use(Ports ports);

@@ -50,18 +50,16 @@ class LocalCaller {
   /// worker threads run the functions, and `returns` gets all returns. If `returns` is null, only the job
   /// cache gets the returns. Fails with `invocation` if the chosen jid is not accepted, with `unavailable`,
   /// or with `internal`.
-  [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
+  Result<master::Job> run(const Request& request, const Addressee& returns);
 
   /// Answers a Publication such as a ping, without running a function. Saves nothing in the job cache.
   [[nodiscard]] master::Job answer(const Request& request, const master::Publication& publication);
 
  private:
-  [[nodiscard]] Result<master::Job> run_here(const Request& request, master::Job job,
-                                             const Addressee& returns);
-  [[nodiscard]] Result<master::Job> run_on_workers(const Request& request, master::Job job,
-                                                   const Addressee& returns);
+  Result<master::Job> run_here(const Request& request, master::Job job, const Addressee& returns);
+  Result<master::Job> run_on_workers(const Request& request, master::Job job, const Addressee& returns);
   [[nodiscard]] master::Job make_job(const Request& request) const;
-  [[nodiscard]] Result<returner::Load> make_load(const Request& request, master::Job& job);
+  Result<returner::Load> make_load(const Request& request, master::Job& job);
 
   const std::shared_ptr<const Minions> minions_;
   const std::shared_ptr<const Modules> modules_;
@@ -86,13 +84,12 @@ class MasterCaller {
   /// Runs a runner or wheel. This thread runs a quick function, and a worker thread runs any other function.
   /// If `returns` is null, a worker thread runs every function, and only the job cache gets the return. Fails
   /// with `unavailable` or `internal`.
-  [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
+  Result<master::Started> run(const Request& request, const Mailbox& returns);
 
   [[nodiscard]] master::WheelReply wheel(const Request& request);
 
  private:
-  [[nodiscard]] Result<master::Started> run_on_worker(const std::shared_ptr<MasterJob>& job,
-                                                      const Mailbox& returns);
+  Result<master::Started> run_on_worker(const std::shared_ptr<MasterJob>& job, const Mailbox& returns);
 
   const std::shared_ptr<const MasterData> data_;
   const std::shared_ptr<Jobs> jobs_;

@@ -153,8 +153,8 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] bool takes_login_token() const noexcept override { return false; }
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                             const master::Permit* before) override {
+  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                               const master::Permit* before) override {
     // The credentials are checked first, so that the error for wrong credentials reveals nothing about
     // targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
@@ -176,67 +176,62 @@ class EmbeddedMaster : public master::Master {
     return refused;
   }
 
-  [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
-                                            const master::Publication& publication,
-                                            std::shared_ptr<master::Addressee> returns) override {
+  Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
+                              std::shared_ptr<master::Addressee> returns) override {
     const LocalCaller::Request request = local_request(permit, publication.only);
     if (publication.what == master::Publication::What::call) return local_caller_.run(request, returns);
     return local_caller_.answer(request, publication);
   }
 
-  [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override {
+  Result<master::Job> publish_async(const master::Permit& permit) override {
     return local_caller_.run(local_request(permit, std::nullopt), nullptr);
   }
 
-  [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
-                                               std::shared_ptr<master::RunnerReturns> returns) override {
+  Result<master::Started> runner(const master::Permit& permit,
+                                 std::shared_ptr<master::RunnerReturns> returns) override {
     return master_caller_.run(request_of(permit), returns);
   }
 
-  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override {
+  Result<master::Started> runner_async(const master::Permit& permit) override {
     return master_caller_.run(request_of(permit), nullptr);
   }
 
-  [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override {
+  Result<master::WheelReply> wheel(const master::Permit& permit) override {
     return master_caller_.wheel(request_of(permit));
   }
 
-  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override {
+  Result<master::Started> wheel_async(const master::Permit& permit) override {
     return master_caller_.run(request_of(permit), nullptr);
   }
 
-  [[nodiscard]] Result<master::SshReply> ssh(const master::Permit&, std::size_t) override { return no_ssh(); }
+  Result<master::SshReply> ssh(const master::Permit&, std::size_t) override { return no_ssh(); }
 
-  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) override {
+  Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override {
     const Result<auth::Identity> identity = authenticator_->authenticate(credentials, deadline);
     if (!identity) return identity.error();
     return session_of(authenticator_->make_token(*identity, credentials.token_life));
   }
 
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime) override {
+  Result<master::Session> session(SecretView token, SteadyTime) override {
     return session_of(authenticator_->holder(token));
   }
 
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime) override {
-    return authenticator_->revoke_token(token);
-  }
+  Result<void> logout(SecretView token, SteadyTime) override { return authenticator_->revoke_token(token); }
 
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session*,
-                                        SteadyTime) override {
+  Result<void> fire_event(std::string_view tag, Json data, const master::Session*, SteadyTime) override {
     const auto checked = master::check_event(tag, data);
     if (!checked) return checked.error();
     runtime_->jobs()->announcer().fire(tag, checked->root());
     return {};
   }
 
-  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
-                                                                    std::string_view after) override {
+  Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                      std::string_view after) override {
     return runtime_->jobs()->announcer().reader(permit, after);
   }
 
  private:
-  [[nodiscard]] Result<master::Session> session_of(Result<auth::TokenLogin> login) const {
+  Result<master::Session> session_of(Result<auth::TokenLogin> login) const {
     if (!login) return std::move(login).error();
     const auth::Identity& identity = login->identity;
     const auth::Subject subject{identity.eauth(), identity.name(), identity.groups()};
@@ -251,8 +246,8 @@ class EmbeddedMaster : public master::Master {
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
-  [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk,
-                                      const std::shared_ptr<target::Work>& work) const {
+  Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk,
+                        const std::shared_ptr<target::Work>& work) const {
     const lowstate::LocalCall& call = chunk.local();
     // Resolves the target only if a rule needs the minions, so that a refused caller costs little time.
     std::optional<Result<Selection>> selection;
@@ -297,9 +292,8 @@ class EmbeddedMaster : public master::Master {
 
   /// Checks whether the caller may use the target of a runner. The runner's return shows which minions match,
   /// so the caller must be allowed to read all pillar data that the target compares.
-  [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
-                                                 const lowstate::MasterArguments& arguments,
-                                                 target::Work& work) const {
+  Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
+                                   const lowstate::MasterArguments& arguments, target::Work& work) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
     // This check accepts wrong arguments, because the runner itself refuses them.
     if (!bound || !takes_target(*bound)) return {};
@@ -324,8 +318,8 @@ class EmbeddedMaster : public master::Master {
     return form == auth::Form::wheel ? any_of(wheels()) : any_of(jobs_runners()) || any_of(other_runners());
   }
 
-  [[nodiscard]] Admission admit_master(const auth::Identity& identity, const lowstate::Chunk& chunk,
-                                       const std::shared_ptr<target::Work>& work) const {
+  Admission admit_master(const auth::Identity& identity, const lowstate::Chunk& chunk,
+                         const std::shared_ptr<target::Work>& work) const {
     const lowstate::Client client = chunk.client;
     const lowstate::MasterCall& call = chunk.master();
     const auth::Form form = form_of(client);

@@ -27,7 +27,7 @@ class LocalJob {
       : ret_(call.ret), compound_(call.compound), functions_(&call.functions) {}
 
   /// Makes a job with a copy of the functions, so that the job may outlive the request.
-  [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call) {
+  static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call) {
     auto job = std::make_shared<LocalJob>(call);
     if (Result<void> copied = job->copy(call); !copied) return std::move(copied).error();
     return job;

@@ -51,7 +51,7 @@ class MasterJob {
   }
 
   /// If the function fails or throws, the outcome is not a success and has the error's text.
-  [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
+  Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);
     if (!bound) return invalid_arguments(bound.error().message);
@@ -86,7 +86,7 @@ class MasterJob {
     });
   }
 
-  [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
+  Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
     return master::with_jid(*std::move(outcome.unavailable), jid_);
   }
@@ -103,10 +103,10 @@ class MasterJob {
   [[nodiscard]] bool is_runner() const noexcept { return form_ == auth::Form::runner; }
   [[nodiscard]] std::string_view word() const noexcept { return is_runner() ? "runner" : "wheel"; }
   [[nodiscard]] std::string full_name() const { return format("{}.{}", word(), name_); }
-  [[nodiscard]] Outcome exception(std::string_view what) const {
+  Outcome exception(std::string_view what) const {
     return {Json::string(format("Exception occurred in {} {}: {}", word(), name_, what)), false};
   }
-  [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const {
+  Outcome invalid_arguments(const std::string& complaint) const {
     const std::string sentence = format("Passed invalid arguments: {}", complaint);
     if (!is_runner()) return {Json::string(sentence), false};
     // Salt counts a runner as successful even if its arguments were wrong.

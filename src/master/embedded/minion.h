@@ -30,8 +30,8 @@ class Nodegroups {
   Nodegroups() = default;
 
   /// Resolves the nodegroups. Fails with `configuration` for a malformed or recursive nodegroup.
-  [[nodiscard]] static Result<Nodegroups> make(const std::vector<master::NodegroupOptions>& options,
-                                               const std::vector<Minion>& minions);
+  static Result<Nodegroups> make(const std::vector<master::NodegroupOptions>& options,
+                                 const std::vector<Minion>& minions);
 
   /// Returns the sorted ids of the minions in a nodegroup, or null for an unknown nodegroup.
   [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
@@ -49,14 +49,14 @@ class Nodegroups {
 };
 
 /// Checks a minion id by Salt's rules. Fails with `configuration`.
-[[nodiscard]] Result<void> check_minion_id(std::string_view id);
+Result<void> check_minion_id(std::string_view id);
 
 /// All minions of one configuration, sorted by id. The object may outlive the master that made it. Immutable.
 class Minions {
  public:
   /// Makes the minions of the configuration. Without minions there, makes one minion with the host's name.
   /// Fails with `configuration` for a wrong or duplicate id, wrong grains or pillar, or a wrong nodegroup.
-  [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
+  static Result<std::shared_ptr<const Minions>> make(
       const std::vector<MinionOptions>& declared,
       const std::vector<master::NodegroupOptions>& nodegroups = {});
 

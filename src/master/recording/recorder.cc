@@ -48,62 +48,56 @@ class RecordingMaster final : public master::Master {
   RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
       : behind_(std::move(behind)), recorder_(std::move(recorder)) {}
 
-  [[nodiscard]] Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                     const Permit* before) override {
+  Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline, const Permit* before) override {
     Result<Permit> permit = behind_->admit(chunk, deadline, before);
     if (!permit) return permit;
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
     return permit;
   }
-  [[nodiscard]] Result<master::Job> publish(const Permit& permit, const Publication& publication,
-                                            std::shared_ptr<master::Addressee> returns) override {
+  Result<master::Job> publish(const Permit& permit, const Publication& publication,
+                              std::shared_ptr<master::Addressee> returns) override {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
     return record(permit, publication, returns, returner::Durability::committed);
   }
   /// Calls `publish` and not `publish_async` of the master, because only `publish` delivers the returns to
   /// record.
-  [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {
+  Result<master::Job> publish_async(const Permit& permit) override {
     return record(permit, {}, nullptr, returner::Durability::durable);
   }
-  [[nodiscard]] Result<master::Started> runner(const Permit& permit,
-                                               std::shared_ptr<master::RunnerReturns> returns) override {
+  Result<master::Started> runner(const Permit& permit,
+                                 std::shared_ptr<master::RunnerReturns> returns) override {
     return behind_->runner(permit, std::move(returns));
   }
-  [[nodiscard]] Result<master::Started> runner_async(const Permit& permit) override {
+  Result<master::Started> runner_async(const Permit& permit) override {
     return behind_->runner_async(permit);
   }
-  [[nodiscard]] Result<master::WheelReply> wheel(const Permit& permit) override {
-    return behind_->wheel(permit);
-  }
-  [[nodiscard]] Result<master::Started> wheel_async(const Permit& permit) override {
-    return behind_->wheel_async(permit);
-  }
-  [[nodiscard]] Result<master::SshReply> ssh(const Permit& permit, std::size_t max_bytes) override {
+  Result<master::WheelReply> wheel(const Permit& permit) override { return behind_->wheel(permit); }
+  Result<master::Started> wheel_async(const Permit& permit) override { return behind_->wheel_async(permit); }
+  Result<master::SshReply> ssh(const Permit& permit, std::size_t max_bytes) override {
     return behind_->ssh(permit, max_bytes);
   }
-  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) override {
+  Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override {
     return behind_->login(credentials, deadline);
   }
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override {
+  Result<master::Session> session(SecretView token, SteadyTime deadline) override {
     return behind_->session(token, deadline);
   }
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override {
+  Result<void> logout(SecretView token, SteadyTime deadline) override {
     return behind_->logout(token, deadline);
   }
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
-                                        SteadyTime deadline) override {
+  Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
+                          SteadyTime deadline) override {
     return behind_->fire_event(tag, std::move(data), caller, deadline);
   }
-  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
-                                                                    std::string_view after) override {
+  Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                      std::string_view after) override {
     return behind_->events(permit, after);
   }
 
  private:
-  [[nodiscard]] Result<master::Job> record(const Permit& permit, const Publication& publication,
-                                           const std::shared_ptr<master::Addressee>& listener,
-                                           returner::Durability durability) {
+  Result<master::Job> record(const Permit& permit, const Publication& publication,
+                             const std::shared_ptr<master::Addressee>& listener,
+                             returner::Durability durability) {
     const auto recorded = std::make_shared<RecordedJob>(recorder_->caches(), listener);
     Result<master::Job> job = behind_->publish(permit, publication, recorded);
     if (!job || job->jid.empty()) return job;

@@ -45,7 +45,7 @@ class Caches {
 
   /// Waits until the job caches have saved all earlier calls. Fails with `unavailable` after an error, or if
   /// the calls are not saved before `deadline`.
-  [[nodiscard]] Result<void> flush(SteadyTime deadline);
+  Result<void> flush(SteadyTime deadline);
 
   [[nodiscard]] const returner::WriteCounts& writes() const;
 

@@ -44,38 +44,37 @@ class MasterClient {
 
   /// Returns the token for the credentials. Returns null if each load is sent with the credentials. Fails
   /// with `authentication`, `throttled`, and the errors of `RequestPool`.
-  [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
+  Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Returns a new token for the credentials, even with `inline_login`. Fails with the errors of `login`.
   /// REQUIRES: the credentials are of the kind eauth.
-  [[nodiscard]] Result<GrantPtr> login_anew(const auth::Credentials& credentials, SteadyTime deadline) const;
+  Result<GrantPtr> login_anew(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Returns the owner of a token. A failure does not count as a failed login. Fails with `authentication`
   /// and the errors of `RequestPool`.
-  [[nodiscard]] Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
+  Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
 
-  [[nodiscard]] Result<void> log_out(SecretView token, const auth::Grant& grant) const;
+  Result<void> log_out(SecretView token, const auth::Grant& grant) const;
 
   /// Asks the master whether it accepts the credentials. A refusal counts as a failed login. Fails with
   /// `authentication`, `throttled`, the errors of `RequestPool`, or `authorization` for a user in
   /// `publisher_acl_blacklist`. REQUIRES: `login` returns null for the credentials.
-  [[nodiscard]] Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
+  Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Logs in like `login`. Asks the master whether it accepts a cached token, and replaces a refused token.
-  [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
-                                                 SteadyTime deadline) const;
+  Result<GrantPtr> confirmed_login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Asks the master for a token, or for the owner of a token. Fails with the errors of `login`.
-  [[nodiscard]] Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
+  Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. A refused load did
   /// not run, so it is sent once more with a new token. Fails with the errors of these functions, and with
   /// `authentication`, `throttled` or `authorization`. `is_sent` may be null. It gets the value true if the
   /// master may have the load, also after an error.
   template <class T>
-  [[nodiscard]] Result<T> call(const master::Permit& permit, const SendOptions& options, const Write& write,
-                               Result<T> (*read)(std::string_view), const Before& before = {},
-                               bool* is_sent = nullptr) const {
+  Result<T> call(const master::Permit& permit, const SendOptions& options, const Write& write,
+                 Result<T> (*read)(std::string_view), const Before& before = {},
+                 bool* is_sent = nullptr) const {
     std::optional<T> value;
     const auto keep = [&](std::string_view bytes) -> Result<void> {
       Result<T> answer = read(bytes);

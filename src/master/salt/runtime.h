@@ -26,7 +26,7 @@ class LiveRuntime final : public Runtime {
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
   /// The first call starts the event bus. Fails with `internal`.
-  [[nodiscard]] Result<EventBus*> bus();
+  Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
   /// A stop of this token asks the programs of the client `ssh` to end.
@@ -35,8 +35,8 @@ class LiveRuntime final : public Runtime {
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
   void join_event_bus() override { static_cast<void>(bus()); }
-  [[nodiscard]] Result<void> check_event_bus() override;
-  [[nodiscard]] Result<void> ping_master(SteadyTime deadline) override;
+  Result<void> check_event_bus() override;
+  Result<void> ping_master(SteadyTime deadline) override;
   [[nodiscard]] RequestStatistics statistics() const override { return requests_->statistics(); }
   std::size_t shutdown(SteadyTime deadline) override;
 

@@ -25,57 +25,54 @@ class SaltMaster final : public master::Master {
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
              std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime);
 
-  [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
-                                             const master::Permit* before) override;
-  [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
-                                            const master::Publication& publication,
-                                            std::shared_ptr<master::Addressee> returns) override;
-  [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
-                                               std::shared_ptr<master::RunnerReturns> returns) override;
-  [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override;
-  [[nodiscard]] Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
-  [[nodiscard]] Result<master::Session> login(const auth::Credentials& credentials,
-                                              SteadyTime deadline) override;
-  [[nodiscard]] Result<master::Session> session(SecretView token, SteadyTime deadline) override;
-  [[nodiscard]] Result<void> logout(SecretView token, SteadyTime deadline) override;
-  [[nodiscard]] Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
-                                        SteadyTime deadline) override;
-  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
-                                                                    std::string_view after) override;
+  Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
+                               const master::Permit* before) override;
+  Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
+                              std::shared_ptr<master::Addressee> returns) override;
+  Result<master::Job> publish_async(const master::Permit& permit) override;
+  Result<master::Started> runner(const master::Permit& permit,
+                                 std::shared_ptr<master::RunnerReturns> returns) override;
+  Result<master::Started> runner_async(const master::Permit& permit) override;
+  Result<master::WheelReply> wheel(const master::Permit& permit) override;
+  Result<master::Started> wheel_async(const master::Permit& permit) override;
+  Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
+  Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
+  Result<master::Session> session(SecretView token, SteadyTime deadline) override;
+  Result<void> logout(SecretView token, SteadyTime deadline) override;
+  Result<void> fire_event(std::string_view tag, Json data, const master::Session* caller,
+                          SteadyTime deadline) override;
+  Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
+                                                      std::string_view after) override;
 
  private:
   /// Checks a chunk for a local client. Fails with `invocation` or `authorization`. REQUIRES: the login is
   /// checked if an error would reveal configuration (`needs_lookup`).
-  [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
-                                         const auth::Permissions& rules, bool goes_inline) const;
+  Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                           const auth::Permissions& rules, bool goes_inline) const;
   /// Checks a chunk for the client ssh. Such a chunk runs without the master. Fails with `authentication` for
   /// a refused token, with `authorization`, or with `unavailable` if salt-ssh is missing.
-  [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
-                                       const auth::Permissions& rules, SteadyTime deadline) const;
+  Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
+                         const auth::Permissions& rules, SteadyTime deadline) const;
   /// Returns whether the rules of external_auth allow the permit's chunk for all minions of its target. If
   /// the Salt master refuses a load that has a job id, it shows the load and its token on its event bus.
   [[nodiscard]] static bool is_surely_allowed(const master::Permit& permit);
-  [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
-                                         const MasterClient::Before& before) const;
+  Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
+                           const MasterClient::Before& before) const;
   struct StartedRunner {
     std::shared_ptr<RunnerListener> listener;
     master::Started started;
   };
-  [[nodiscard]] Result<StartedRunner> start(const master::Permit& permit, const lowstate::MasterCall& call,
-                                            const std::shared_ptr<master::RunnerReturns>& returns);
-  [[nodiscard]] Result<master::Started> send_runner(const master::Permit& permit,
-                                                    const lowstate::MasterCall& call,
-                                                    const MasterClient::Before& before) const;
-  [[nodiscard]] Result<void> wait_until_started(const master::Permit& permit, RunnerListener& listener);
+  Result<StartedRunner> start(const master::Permit& permit, const lowstate::MasterCall& call,
+                              const std::shared_ptr<master::RunnerReturns>& returns);
+  Result<master::Started> send_runner(const master::Permit& permit, const lowstate::MasterCall& call,
+                                      const MasterClient::Before& before) const;
+  Result<void> wait_until_started(const master::Permit& permit, RunnerListener& listener);
   [[nodiscard]] std::optional<bool> has_runner(const master::Permit& permit, std::string_view runner);
   /// Fires an event with the master's runner `event.send`, with the permissions of the caller. Fails with the
   /// errors of `start`, or with `internal` if the runner failed.
-  [[nodiscard]] Result<void> send_event(std::string_view tag, const Json& data, const master::Session& caller,
-                                        SteadyTime deadline);
-  [[nodiscard]] Result<master::Session> session_of(const Result<MasterClient::GrantPtr>& grant) const;
+  Result<void> send_event(std::string_view tag, const Json& data, const master::Session& caller,
+                          SteadyTime deadline);
+  Result<master::Session> session_of(const Result<MasterClient::GrantPtr>& grant) const;
 
   const Options options_;
   const Nodegroups nodegroups_;
@@ -92,15 +89,15 @@ class SaltMaster final : public master::Master {
 /// itself accepts the call if one of its functions is allowed (`auth_check`). A rule with a target counts in
 /// two cases: its target equals the call's target, or its glob matches all ids of the call. Only then is it
 /// certain that the rule covers all minions of the call. Fails with `authorization`.
-[[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
-                                               const auth::Subject& subject, const lowstate::LocalCall& call);
+Result<void> check_each_function(const auth::Permissions& permissions, const auth::Subject& subject,
+                                 const lowstate::LocalCall& call);
 
 /// Checks whether a user may run a function on hosts of a roster. Only rules without a target count. Salt's
 /// netapi (`_authorize_ssh`) compares the target of a rule with the master's minions, not with the roster. If
 /// the target matches no minion, Salt therefore allows the call (compare CVE-2022-22941). Fails with
 /// `authorization`.
-[[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
-                                           const lowstate::LocalCall& call);
+Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
+                             const lowstate::LocalCall& call);
 
 /// Returns the permissions that the master stores in a token of the back end `rest`. Returns null if the
 /// rules in the master's file apply.
@@ -108,11 +105,11 @@ class SaltMaster final : public master::Master {
 
 /// Refuses a wheel's keyword arguments `arg` and `kwarg`. The master would compare its rules with these two
 /// (`wheel_check`), and not with the arguments that the wheel gets. Fails with `invocation`.
-[[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
+Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
 /// Removes the file of a token, so that the master refuses the token. The file has the token's name, to which
 /// Salt 3008 adds `.p`. Refuses a token that is not hexadecimal. Does not follow links. Fails with
 /// `unavailable`.
-[[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
+Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

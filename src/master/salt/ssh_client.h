@@ -24,13 +24,13 @@ class SshClient {
   SshClient(SshOptions options, const std::string& conf_file);
 
   /// Finds the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
-  [[nodiscard]] Result<std::string> python() const;
+  Result<std::string> python() const;
 
   /// Runs a call. At `deadline` the call is killed with its child processes. Fails with `timeout`, with
   /// `reply_too_large` above `max_bytes`, with `invocation` for an unknown roster, or with `unavailable` if
   /// salt-ssh does not work or after a stop request.
-  [[nodiscard]] Result<Json> run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
-                                 std::size_t max_bytes, const std::stop_token& stop = {}) const;
+  Result<Json> run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
+                   std::size_t max_bytes, const std::stop_token& stop = {}) const;
 
  private:
   const SshOptions options_;
@@ -44,6 +44,6 @@ class SshClient {
 
 /// Returns the path of the Python that runs a script such as salt-ssh: the Python in the script's first line,
 /// or `python3` or `bin/python3` in the script's folder. Fails with `unavailable`.
-[[nodiscard]] Result<std::string> python_of(const std::string& script);
+Result<std::string> python_of(const std::string& script);
 
 }  // namespace rest_fcgi::salt

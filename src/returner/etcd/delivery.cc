@@ -102,7 +102,7 @@ class Delivery {
   Delivery(EtcdStore& store, const EtcdOptions& options, std::function<void()> lost)
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
-  [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
+  Result<void> deliver(const std::vector<OutboxRow>& rows) {
     // Trims the cache before `look_up_jobs`, because a later trim could remove facts that this delivery
     // needs.
     recent_.trim();
@@ -126,7 +126,7 @@ class Delivery {
  private:
   /// A return in etcd contains the function and the arguments of its job. Reads both from the job's load,
   /// unless `rows` has the load or `recent_` has the facts.
-  [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
+  Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
     for (const OutboxRow& row : rows) {
@@ -195,7 +195,7 @@ class Delivery {
     return item;
   }
 
-  [[nodiscard]] Result<void> add_minions(const OutboxRow& row) {
+  Result<void> add_minions(const OutboxRow& row) {
     const std::string key = layout_.load(jid_of(row.key));
     for (int tries = 0; tries < kMostTries; ++tries) {
       const auto found = store_.get({key});
@@ -214,13 +214,13 @@ class Delivery {
                  format("{}: other writers changed the key {} times", key, kMostTries)};
   }
 
-  [[nodiscard]] Result<void> send(Group& group) {
+  Result<void> send(Group& group) {
     const Group now = std::exchange(group, {});
     const std::vector<Batch>& batches = now.batches();
     return at_once(batches.size(), kMostSends, [&](std::size_t i) { return send(batches[i]); });
   }
 
-  [[nodiscard]] Result<void> send(const Batch& batch) {
+  Result<void> send(const Batch& batch) {
     Result<void> written = store_.write(batch.writes());
     if (written || written.error().kind != ErrorKind::invocation) return written;
     if (batch.items().size() == 1) {

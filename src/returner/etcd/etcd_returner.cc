@@ -93,7 +93,7 @@ class EtcdReturner : public Returner {
                    .is_placeholder = ret.is_placeholder});
   }
 
-  [[nodiscard]] Result<std::optional<Load>> get_load(std::string_view jid) const override {
+  Result<std::optional<Load>> get_load(std::string_view jid) const override {
     if (!is_like_jid(jid)) return std::optional<Load>();
     if (Result<void> flushed = flush_outbox(); !flushed) return std::move(flushed).error();
     const auto stored = load_or_returned(*reading_, layout_, std::string(jid));
@@ -101,8 +101,8 @@ class EtcdReturner : public Returner {
     return *stored ? load_in(jid, decoded(**stored)) : std::nullopt;
   }
 
-  [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
-  [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
+  Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
+  Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     if (Result<void> flushed = flush_outbox(); !flushed) return flushed;
     const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
       const auto load = load_in(jid, decoded(stored));
@@ -125,7 +125,7 @@ class EtcdReturner : public Returner {
   }
 
  private:
-  [[nodiscard]] static Result<void> check_id(std::string_view minion) {
+  static Result<void> check_id(std::string_view minion) {
     if (is_key_part(minion)) return {};
     return Error{ErrorKind::invocation, format("The job cache etcd: found the minion id {}, expected an id "
                                                "without slashes and control characters.",
@@ -137,7 +137,7 @@ class EtcdReturner : public Returner {
     return appended ? Result<void>() : appended.error();
   }
 
-  [[nodiscard]] Result<void> flush_outbox() const {
+  Result<void> flush_outbox() const {
     Result<void> flushed = outbox_->flush();
     return flushed ? flushed : failure(flushed.error());
   }

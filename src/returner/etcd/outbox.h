@@ -44,8 +44,7 @@ class Outbox {
     std::function<Result<void>(const std::vector<OutboxRow>&)> deliver;
   };
 
-  [[nodiscard]] static Result<std::unique_ptr<Outbox>> start(std::shared_ptr<store::Store> store,
-                                                             Options options);
+  static Result<std::unique_ptr<Outbox>> start(std::shared_ptr<store::Store> store, Options options);
 
   /// Writes the rows to etcd. If etcd fails, the remaining rows stay in the table for another process or for
   /// the next start.
@@ -55,11 +54,11 @@ class Outbox {
 
   /// Commits a row to the table. Returns false if the outbox is full. Errors: unavailable, if the store
   /// cannot be written.
-  [[nodiscard]] Result<bool> append(const OutboxRow& row);
+  Result<bool> append(const OutboxRow& row);
 
   /// Waits until etcd has all rows that any process appended before this call. Errors: unavailable, if etcd
   /// fails.
-  [[nodiscard]] Result<void> flush();
+  Result<void> flush();
 
  private:
   Outbox(std::shared_ptr<store::Store> store, Options options);
@@ -69,9 +68,9 @@ class Outbox {
 
   void run();
   void deliver_or_note_failure(SteadyTime deadline);
-  [[nodiscard]] Result<void> deliver(SteadyTime deadline);
+  Result<void> deliver(SteadyTime deadline);
   [[nodiscard]] bool may_deliver();
-  [[nodiscard]] Result<void> note_delivered(std::int64_t last_id);
+  Result<void> note_delivered(std::int64_t last_id);
 
   const std::shared_ptr<store::Store> store_;
   const Options options_;

@@ -64,54 +64,50 @@ class EtcdStore {
   virtual ~EtcdStore() = default;
 
   /// Returns the values in the order of the keys. The value of a missing key is absent.
-  [[nodiscard]] virtual Result<std::vector<std::optional<std::string>>> get(
-      const std::vector<std::string>& keys) = 0;
+  virtual Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) = 0;
 
   /// Visits all keys below `folder` in order. `folder` ends with a slash.
-  [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
+  virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
   /// Calls `visitor` with the load of each job whose jid is in the range `walk.keys`. If a job has no stored
   /// load, `visitor` gets the result of `load_or_returned`.
-  [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
-                                                const LoadVisitor& visitor) = 0;
+  virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
+                                  const LoadVisitor& visitor) = 0;
 
   /// Executes all writes, with API v3 of etcd in one transaction. The keys get the time to live of this
   /// store. REQUIRES: no two puts have the same key.
-  [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
+  virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
   /// Puts a pair with the time to live `ttl`. Skips the put if the pair's key or the key `taken_by` exists.
   /// Returns whether the pair is in etcd after the call.
-  [[nodiscard]] virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
-                                           std::chrono::seconds ttl) = 0;
+  virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
+                             std::chrono::seconds ttl) = 0;
 
   /// Puts a pair if its key has the value `before`. Returns whether the pair was put.
-  [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
+  virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
 
 /// Returns the load of a job. If etcd has no load, makes a load from the first return of the job with
 /// `load_of_return`. Returns std::nullopt if etcd has neither a load nor a return.
-[[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
-                                                                  const std::string& jid);
+Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
+                                                    const std::string& jid);
 
 /// Makes a store without opening a connection to etcd. etcd deletes keys after `ttl`, or never if `ttl` is 0.
-[[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,
-                                                                    std::chrono::seconds ttl);
-[[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
-                                                                    std::chrono::seconds ttl);
+Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options, std::chrono::seconds ttl);
+Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options, std::chrono::seconds ttl);
 
 /// Opens the job cache in an etcd cluster, in the layout of Salt's etcd returner. A write call returns when
 /// the write is in the outbox. A read call first waits until etcd has all earlier writes. `prep_jid` reserves
 /// a jid for an hour. The clock must outlive the job cache. Errors: configuration; internal. The functions
 /// that write a jid also return the error invocation, for a jid that `key_of` refuses.
-[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
-                                                                   std::shared_ptr<store::Store> store,
-                                                                   const Clock& clock);
+Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
+                                                     std::shared_ptr<store::Store> store, const Clock& clock);
 
-[[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& options,
-                                                                        std::shared_ptr<store::Store> store,
-                                                                        const Clock& clock,
-                                                                        std::unique_ptr<EtcdStore> writing,
-                                                                        std::unique_ptr<EtcdStore> reading);
+Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& options,
+                                                          std::shared_ptr<store::Store> store,
+                                                          const Clock& clock,
+                                                          std::unique_ptr<EtcdStore> writing,
+                                                          std::unique_ptr<EtcdStore> reading);
 
 /// Returns a function that writes rows of the outbox into etcd. Only one thread at a time may call the
 /// function. The function may write a row twice, and drops a return if neither etcd nor the rows have the
@@ -159,7 +155,7 @@ class RecentJobs {
 /// simultaneous calls. Waits until all calls have ended. After an error, starts no further call and returns
 /// the first error.
 template <class Call>
-[[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
+Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   Result<void> all;

@@ -111,14 +111,14 @@ class StoreV2 : public EtcdStore {
   }
 
  private:
-  [[nodiscard]] Result<std::optional<std::string>> value_of(const std::string& key) {
+  Result<std::optional<std::string>> value_of(const std::string& key) {
     Result<std::optional<NodeV2>> node = client_->get_v2(key, false, soon_v2());
     if (!node) return std::move(node).error();
     if (!*node || (*node)->dir) return std::optional<std::string>();
     return std::optional(std::move((*node)->value));
   }
 
-  [[nodiscard]] Result<void> write_guarded(const EtcdWrite& write) {
+  Result<void> write_guarded(const EtcdWrite& write) {
     const bool guards_itself = write.puts.size() == 1 && write.puts.front().key == write.guard;
     for (int tries = 0; tries < kMostPuts && write.unless != EtcdWrite::Unless::never; ++tries) {
       const auto found = value_of(write.guard);
@@ -139,8 +139,7 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
-                                                const std::optional<std::string>& before) {
+  Result<bool> put_unless_changed(const EtcdPair& pair, const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
     if (before) {
       put.prev_value = *before;
@@ -150,7 +149,7 @@ class StoreV2 : public EtcdStore {
     return try_put(put);
   }
 
-  [[nodiscard]] Result<bool> try_put(const PutV2& put) {
+  Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;
     if (done.error().kind == ErrorKind::invocation || done.error().kind == ErrorKind::not_found) return false;

@@ -93,7 +93,7 @@ class SharedLease {
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
   /// Returns 0 if writes use no lease. Errors: those of the client.
-  [[nodiscard]] Result<std::int64_t> current() {
+  Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -204,7 +204,7 @@ class StoreV3 : public EtcdStore {
   }
 
   /// Sends several transactions at a time. Returns the replies in the order of the requests.
-  [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
+  Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
     std::vector<etcd::RangeReply> replies(requests.size());
     const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
     const Result<void> all = at_once(count, kMostReads, [&](std::size_t i) {
@@ -216,8 +216,8 @@ class StoreV3 : public EtcdStore {
  private:
   /// Reads `requests[begin]` to `requests[end - 1]` in one transaction. If the reply is too large, reads each
   /// half separately.
-  [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
-                                  std::size_t end, std::vector<etcd::RangeReply>& replies) {
+  Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin, std::size_t end,
+                    std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
     for (std::size_t i = begin; i < end; ++i) txn.success.push_back({requests[i]});
     Result<etcd::TxnReply> reply = client_->txn(txn, read_deadline());
@@ -310,7 +310,7 @@ class LoadWalk {
   }
 
   /// Returns false and only some of the loads if there are too many.
-  [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
+  Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
       split(parts);
@@ -365,7 +365,7 @@ class LoadWalk {
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  [[nodiscard]] Result<void> show(Loads& loads) {
+  Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {
       if (!at->second) missing.push_back(at);

@@ -128,7 +128,7 @@ class EtcdEvents {
     start();
   }
 
-  [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
+  Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
   /// REQUIRES: the caller holds `mutex_`.
@@ -157,7 +157,7 @@ class EtcdEvents {
 
   /// Sends the waiting events. After an error, the next call sends the same events again. A listener that
   /// already has these events ignores the second put, because its value is the same.
-  [[nodiscard]] Result<void> send() {
+  Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
     if (batch_.empty()) batch_ = next_batch();
@@ -177,7 +177,7 @@ class EtcdEvents {
     return numbered(format(R"({}, "events": [{}])", dropped, std::exchange(waiting_, {})));
   }
 
-  [[nodiscard]] Result<bool> has_listeners() {
+  Result<bool> has_listeners() {
     if (none_at_ && steady_clock::now() < *none_at_ + kLookEvery) return false;
     bool found = false;
     const Result<void> looked = store_->visit(listeners_, [&](const std::string& key, const std::string&) {
@@ -195,7 +195,7 @@ class EtcdEvents {
 
   /// etcd skips the put if the key has a greater value, so that a delayed older put does not replace a newer
   /// value.
-  [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
+  Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
 

@@ -42,23 +42,21 @@ class EtcdChanges {
   virtual ~EtcdChanges() = default;
 
   /// Begins to receive changes. `next` returns only puts that come after this call.
-  [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
+  virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
   /// Waits for the next transaction and returns its changes. Returns an empty list at the deadline. The
   /// error `invocation` means that etcd has compacted the changes. The caller then calls `begin` again. After
   /// other errors (those of `etcd::Client`), the next call continues without loss. REQUIRES: `begin`
   /// succeeded.
-  [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
+  virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
   /// Returns the value of a key at a revision. Returns the present value if the revision is 0 or compacted.
-  [[nodiscard]] virtual Result<std::optional<std::string>> value_at(const std::string& key,
-                                                                    std::int64_t revision,
-                                                                    etcd::Deadline deadline) = 0;
+  virtual Result<std::optional<std::string>> value_at(const std::string& key, std::int64_t revision,
+                                                      etcd::Deadline deadline) = 0;
 };
 
 /// Makes a receiver of the changes below `folder`. `folder` ends with a slash. Opens no connection.
-[[nodiscard]] Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options,
-                                                                     std::string folder);
+Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options, std::string folder);
 
 /// Turns changes in etcd into jobs and minions' returns, and passes the jobs and returns to a listener. Salt
 /// writes each field of a return to a separate key. The listener gets a return when all fields have arrived.

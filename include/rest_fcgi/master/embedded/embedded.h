@@ -65,9 +65,10 @@ class Runtime {
 
 /// Makes a master that uses `runtime`. A reload makes a new master with the same runtime, and running jobs
 /// continue. Fails with `configuration`, for example for a duplicate minion or a wrong target.
-[[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
-    const Options& options, std::unique_ptr<auth::Authenticator> authenticator,
-    std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
+Result<std::shared_ptr<master::Master>> make_master(const Options& options,
+                                                    std::unique_ptr<auth::Authenticator> authenticator,
+                                                    std::unique_ptr<auth::Permissions> permissions,
+                                                    std::shared_ptr<Runtime> runtime);
 
 /// The question of the option `--explain`: may a user call a function on a target?
 struct Question {
@@ -86,7 +87,6 @@ struct Explanation {
 /// Explains for each eauth back end which rules of `external_auth` allow a call. For the back end `pam`, uses
 /// the groups that the user has on this host. Fails with `configuration`, or with `invocation` for a wrong
 /// target.
-[[nodiscard]] Result<Explanation> explain(const Options& options, const auth::Options& auth,
-                                          const Question& question);
+Result<Explanation> explain(const Options& options, const auth::Options& auth, const Question& question);
 
 }  // namespace rest_fcgi::embedded

@@ -33,11 +33,11 @@ class Runtime {
   virtual void join_event_bus() = 0;
 
   /// Checks that the process has joined the event bus. Fails with `unavailable`.
-  [[nodiscard]] virtual Result<void> check_event_bus() = 0;
+  virtual Result<void> check_event_bus() = 0;
 
   /// Sends a message without effect to the master and waits for the reply. Fails with `unavailable` or
   /// `timeout`.
-  [[nodiscard]] virtual Result<void> ping_master(SteadyTime deadline) = 0;
+  virtual Result<void> ping_master(SteadyTime deadline) = 0;
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
@@ -50,8 +50,8 @@ class Runtime {
 
 /// Makes a runtime without connecting to the master. Fails with `configuration` for a malformed address, or
 /// with `internal`.
-[[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
-                                                            master::JidReserve reserve_jids = nullptr);
+Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
+                                              master::JidReserve reserve_jids = nullptr);
 
 /// Describes whether this process can join the event bus. If a permission is missing, the text names it.
 /// Waits at most a second.
@@ -62,8 +62,9 @@ class Runtime {
 
 /// Makes a master that uses `runtime`. `permissions` has the rules of the master's `external_auth`, because
 /// this program checks some calls more strictly than the master.
-[[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
-    const Options& options, std::unique_ptr<auth::Logins> logins,
-    std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
+Result<std::shared_ptr<master::Master>> make_master(const Options& options,
+                                                    std::unique_ptr<auth::Logins> logins,
+                                                    std::unique_ptr<auth::Permissions> permissions,
+                                                    std::shared_ptr<Runtime> runtime);
 
 }  // namespace rest_fcgi::salt

@@ -48,8 +48,8 @@ class Announcer {
 
   /// Returns a reader of all events after the event `after`. Fails with the errors of `EventLog::reader`, and
   /// with `unavailable` if the shared job cache cannot be watched.
-  [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
-                                                                    std::string_view after);
+  Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
+                                                      std::string_view after);
 
   /// Returns whether events of this process are needed. They are needed if this process has an observer or an
   /// event listener. They are also needed if the job cache is watched, because a listener may be on another

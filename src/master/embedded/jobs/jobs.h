@@ -106,10 +106,10 @@ class Jobs {
 
   /// Returns `chosen`, or a new jid if `chosen` is empty. Fails with `invocation` if `chosen` is used, is
   /// from the last two seconds, or is in the future. Fails with the errors of the job cache.
-  [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
+  Result<std::string> claim_jid(std::string_view chosen);
 
   /// Checks the returners in `ret`, separated by commas. Fails with `invocation` for an unknown returner.
-  [[nodiscard]] Result<void> check_returners(std::string_view ret) const;
+  Result<void> check_returners(std::string_view ret) const;
 
   /// Returns the returners of Salt's `ext_job_cache` and the returners in `ret`.
   [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
@@ -147,7 +147,7 @@ class Jobs {
 
   /// Asks the job to stop on a minion. A job in another process gets the request within a second. Returns the
   /// pid of the job's process, or std::nullopt if the job does not run there. Fails with `unavailable`.
-  [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
+  Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
   [[nodiscard]] const returner::Returners& returners() const noexcept { return *returners_; }
@@ -168,7 +168,7 @@ class Jobs {
   Result<void> settle(const RunningTable::Entry& orphan);
   void record_orphan(const ActiveJob& orphan, bool is_saved);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
-  [[nodiscard]] Result<std::vector<std::string>> minions_without_return(const returner::Load& load) const;
+  Result<std::vector<std::string>> minions_without_return(const returner::Load& load) const;
   void execute_kill_requests();
   void retry_unsettled();
 

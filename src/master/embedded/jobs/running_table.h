@@ -29,7 +29,7 @@ class RunningTable {
  public:
   explicit RunningTable(std::shared_ptr<store::Store> store);
 
-  [[nodiscard]] Result<void> add(const returner::Load& load, std::string_view ret);
+  Result<void> add(const returner::Load& load, std::string_view ret);
 
   void remove(std::string_view jid);
 
@@ -44,9 +44,9 @@ class RunningTable {
 
   /// Removes the job of an ended process from the table. If several callers remove the same job, only one
   /// caller gets true.
-  [[nodiscard]] Result<bool> drop(const Entry& entry);
+  Result<bool> drop(const Entry& entry);
 
-  [[nodiscard]] Result<void> request_kill(std::string_view jid, std::string_view minion);
+  Result<void> request_kill(std::string_view jid, std::string_view minion);
 
   struct KillRequest {
     std::string jid;

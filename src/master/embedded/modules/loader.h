@@ -102,7 +102,7 @@ class Modules {
  public:
   /// Loads the module folders. Leaves out modules that cannot be used, with a warning. Fails with
   /// `configuration` for an unreadable folder or an unknown user.
-  [[nodiscard]] static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
+  static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
 
   ~Modules();
 

@@ -26,7 +26,7 @@ struct ScriptSettings {
 };
 
 /// Returns the settings for scripts. Fails with `configuration` for an unknown user.
-[[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
+Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
 /// Makes the return of a failed program. The return's text begins with `what`. The retcode is the exit
 /// status, the negative signal number, or 1. Returns std::nullopt for the exit status 0.
@@ -62,8 +62,8 @@ struct ModuleFolder {
 /// Reads the folders in `options.module_dirs`. Ignores three kinds of files with a warning: files with a
 /// wrong name or mode, files that other users may write, and files with the module of an earlier file. Fails
 /// with `configuration` if a folder cannot be read.
-[[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
-                                                                    const ScriptSettings& settings);
+Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
+                                                      const ScriptSettings& settings);
 
 struct PythonIndex {
   std::map<std::string, LoadedFunctions> functions;  ///< `functions` maps a file's path to its functions.
@@ -79,7 +79,7 @@ class PythonRunner {
 
   /// Starts the configured Python to test whether it can run modules. Fails with `configuration` if it cannot
   /// run modules. If Python does not start, only logs a warning.
-  [[nodiscard]] Result<void> check() const;
+  Result<void> check() const;
 
   /// Lists the functions in all files with one Python program. If a file ends the program, starts another one
   /// for the remaining files. The functions in the result borrow this PythonRunner. For a module that cannot
@@ -96,9 +96,8 @@ class PythonRunner {
   class LoaderOutput;
 
   [[nodiscard]] std::string cannot_start(const Error& error) const;
-  [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
-                                         const std::stop_token& stop,
-                                         std::function<std::string(std::string_view line)> on_line) const;
+  Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit, const std::stop_token& stop,
+                           std::function<std::string(std::string_view line)> on_line) const;
   void begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
                      const JsonValue& pillar) const;
   /// Starts one program for the files in `left`. Removes each file that the program lists from `left`, and

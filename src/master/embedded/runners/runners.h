@@ -94,7 +94,7 @@ struct MasterFunction {
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
   /// Assigns arguments to parameters. Fails with `invocation` and Python's text about wrong arguments.
-  [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
+  Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
 using MasterFunctions = std::span<const MasterFunction>;
@@ -111,7 +111,7 @@ using MasterFunctions = std::span<const MasterFunction>;
 /// Returns the target that the arguments `tgt` and `tgt_type` describe. Without these arguments, returns a
 /// target of all minions. The target borrows the arguments. Fails with `invocation` for a wrong type.
 /// REQUIRES: `takes_target` returns true.
-[[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
+Result<lowstate::Target> target_of(const BoundArguments& arguments);
 
 struct StoredJob {
   returner::Load load;
@@ -120,8 +120,7 @@ struct StoredJob {
 
 /// Returns the job cache in the argument `ext_source`. Without the argument, returns `master_job_cache`.
 /// Fails with `invocation`.
-[[nodiscard]] Result<const returner::Returner*> find_source(const Jobs& jobs,
-                                                            const BoundArguments& arguments);
+Result<const returner::Returner*> find_source(const Jobs& jobs, const BoundArguments& arguments);
 
 /// Returns the texts of a list, or the items of a comma-separated text.
 [[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
@@ -137,9 +136,9 @@ void write_start_time(JsonWriter& writer, std::string_view jid);
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
 // These functions search for jobs. A search fails after 5 seconds, or if its result is too large.
-[[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
-[[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
-[[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
+Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
+Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
+Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
 
 /// Parses a time in UTC for `jobs.list_jobs`: a jid, `YYYY-MM-DD` or `YYYY, Mon DD`. A date may have `HH:MM`,
 /// `HH:MM:SS` or `HH:MM:SS.ffffff`.

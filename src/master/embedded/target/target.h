@@ -42,8 +42,8 @@ class DataMatcher {
 
   /// Compiles an expression. Fails with `invocation` for too many levels, a wrong regular expression, or too
   /// much work.
-  [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
-                                                   How how, Work& work);
+  static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter, How how,
+                                     Work& work);
 
   /// Returns whether `data` matches. The result is valid only if `work` is not spent.
   [[nodiscard]] bool matches(JsonValue data, Work& work) const;
@@ -85,7 +85,7 @@ enum class Operator { negation, both, either };
 using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
 /// Compiles a regular expression. Fails with `invocation`.
-[[nodiscard]] Result<Regex> compile_regex(std::string_view pattern, Work& work);
+Result<Regex> compile_regex(std::string_view pattern, Work& work);
 
 /// Returns whether the regular expression matches the start of `text`. Stops `work` if the match takes too
 /// long.
@@ -93,16 +93,15 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
 /// Compiles a target of any type except `compound`. Fails with `invocation`. REQUIRES: `target.list` has the
 /// ids if the target is a list.
-[[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups,
-                                           Work& work);
+Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups, Work& work);
 
 /// Compiles a compound target of Salt's grammar. Its words are `G@key:value` (grain), `P@` (grain_pcre), `I@`
 /// (pillar), `J@` (pillar_pcre), `E@regex`, `L@id,id`, `S@network`, `N@nodegroup` and globs. The first four
 /// can have their own delimiter, as in `G|@key|value`. `and`, `or`, `not` and brackets are separate words.
 /// `not` binds closest, then `and`. Borrows the words. Fails with `invocation` and the number of the wrong
 /// word.
-[[nodiscard]] Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
-                                                         const Nodegroups& nodegroups, Work& work);
+Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
+                                           const Nodegroups& nodegroups, Work& work);
 
 }  // namespace target
 
@@ -114,12 +113,11 @@ class TargetMatcher {
  public:
   /// Compiles a target. Fails with `invocation` for an unsupported type, a wrong expression, and too much
   /// work.
-  [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
-                                                     const Nodegroups& nodegroups, target::Work& work);
+  static Result<TargetMatcher> compile(const lowstate::Target& target, const Nodegroups& nodegroups,
+                                       target::Work& work);
 
   /// Compiles a target of the configuration.
-  [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
-                                                     const Nodegroups& nodegroups) {
+  static Result<TargetMatcher> compile(const lowstate::Target& target, const Nodegroups& nodegroups) {
     target::Work work(std::numeric_limits<std::int64_t>::max());
     return compile(target, nodegroups, work);
   }
@@ -153,8 +151,7 @@ struct Selection {
 };
 
 /// Selects the minions that the target matches. Fails with the errors of `TargetMatcher::compile`.
-[[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target,
-                                       target::Work& work);
+Result<Selection> select(const Minions& minions, const lowstate::Target& target, target::Work& work);
 
 /// Returns whether a caller may read the pillar of the minion at `position` in `Minions::all()`.
 using CanReadPillar = std::function<bool(std::size_t position)>;
@@ -164,8 +161,8 @@ using CanReadPillar = std::function<bool(std::size_t position)>;
 /// Fails with `authorization` if the target compares pillar data and the caller may read no pillar. Also
 /// fails with `authorization` if the caller may not read the pillar of any minion whose match depends on
 /// pillar data.
-[[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
-                                               const CanReadPillar& can_read_pillar, target::Work& work);
+Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
+                                 const CanReadPillar& can_read_pillar, target::Work& work);
 
 /// Selects the minions whose ids are in `ids`. The result also has the ids that no minion has.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);
@@ -175,8 +172,7 @@ class RuleTargets {
  public:
   /// Compiles the targets. The result borrows `minions`, and the Permissions that own the texts of `targets`.
   /// Fails with `configuration` and the place of a wrong target in the configuration.
-  [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
-                                                const Minions& minions);
+  static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets, const Minions& minions);
 
   /// Returns whether `compound` matches all minions of `selection`. Returns false for an empty selection.
   /// REQUIRES: `compound` was given to `make`.

@@ -58,7 +58,7 @@ struct PublishLoad {
 
 /// Returns the load of a runner. Salt's runner client converts positional texts: `1` becomes a number, and
 /// `name=value` becomes a keyword argument. Fails with `internal`.
-[[nodiscard]] Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
+Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
 
 /// Returns the load of a wheel. The arguments are sent inside `arg` and `kwarg`, because a wheel may have
 /// parameters such as `user`. For a `wheel_async`, `job` has the jid and the tag. For other wheels, `job` is
@@ -84,12 +84,12 @@ struct PublishLoad {
 // `internal`.
 
 /// Reads the reply to `publish`. If no minion matched, the Job has no jid. Removes duplicate minion ids.
-[[nodiscard]] Result<master::Job> read_publish_reply(std::string_view bytes);
-[[nodiscard]] Result<master::Started> read_runner_reply(std::string_view bytes);
-[[nodiscard]] Result<master::WheelReply> read_wheel_reply(std::string_view bytes);
+Result<master::Job> read_publish_reply(std::string_view bytes);
+Result<master::Started> read_runner_reply(std::string_view bytes);
+Result<master::WheelReply> read_wheel_reply(std::string_view bytes);
 
 /// Reads a reply with a token. The returned Grant is the only copy of the token outside `bytes`.
-[[nodiscard]] Result<auth::Grant> read_mk_token_reply(std::string_view bytes);
-[[nodiscard]] Result<auth::Grant> read_get_token_reply(std::string_view bytes);
+Result<auth::Grant> read_mk_token_reply(std::string_view bytes);
+Result<auth::Grant> read_get_token_reply(std::string_view bytes);
 
 }  // namespace rest_fcgi::salt

@@ -20,7 +20,7 @@ class Nodegroups {
   /// Returns the target in the master's form. A target of type `nodegroup`, and each `N@name` in a compound
   /// target, becomes compound words. Fails with `invocation` for an unknown, empty or recursive group, and
   /// for a too long target.
-  [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
+  Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
   /// Returns whether `expand` looks up a group for the target. If not, the result of `expand` reveals nothing
   /// about the configuration.

@@ -75,12 +75,12 @@ class FrameReader {
   /// Returns the next complete event. The event borrows from the reader until the next call of `next`.
   /// Returns std::nullopt if more bytes are needed. Fails with `internal` for a malformed stream or a too
   /// large frame. After an error, each later call fails, too.
-  [[nodiscard]] Result<std::optional<Event>> next();
+  Result<std::optional<Event>> next();
 
  private:
-  [[nodiscard]] Result<std::optional<std::string_view>> take_frame();
-  [[nodiscard]] Result<std::optional<std::string_view>> take_bare_frame();
-  [[nodiscard]] Result<std::optional<std::string_view>> take_frame_with_length();
+  Result<std::optional<std::string_view>> take_frame();
+  Result<std::optional<std::string_view>> take_bare_frame();
+  Result<std::optional<std::string_view>> take_frame_with_length();
   void let_go();
 
   const std::size_t max_frame_bytes_;

@@ -38,12 +38,12 @@ class EventBus {
 
   /// Waits until this process has joined the event bus, at most for half a second, and not after `deadline`.
   /// Fails with `unavailable`. The error has Salt's message, or the name of the missing permission.
-  [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
+  Result<void> wait_until_joined(SteadyTime deadline);
 
   /// Prepares for the events of a job. `jid` is empty if the job id is unknown. If the master has replaced
   /// its socket, waits up to half a second for the new connection. Fails with `unavailable`. REQUIRES: the
   /// job is not started yet.
-  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
+  Result<Expectation> expect(std::string_view jid = {});
 
  private:
   EventBus(BusOptions options, std::shared_ptr<master::EventLog> log);
@@ -52,8 +52,8 @@ class EventBus {
   void join_and_read();
   void serve(EventSocket& socket);
   /// Reads events until the thread has to stop. Fails with the reason if the connection is lost.
-  [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
-  [[nodiscard]] Result<void> handle_events(FrameReader& reader);
+  Result<void> read_until_lost(EventSocket& socket);
+  Result<void> handle_events(FrameReader& reader);
   void tell_refused(const Error& why);
   void tell_joined();
   void tell_lost();

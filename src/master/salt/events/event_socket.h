@@ -26,7 +26,7 @@ namespace rest_fcgi::salt {
 /// wait ends early with an error if the descriptor `stop` becomes readable; -1 means no descriptor. Fails
 /// with `unavailable` if no process listens, with `authorization` and the missing permission, or with
 /// `configuration` for a malformed address.
-[[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
+Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
 struct SocketFile {
   dev_t device;
@@ -48,11 +48,11 @@ struct SocketFile {
 class EventSocket {
  public:
   /// Connects to the socket. Fails with the errors of `connect_event_socket`.
-  [[nodiscard]] static Result<EventSocket> connect(const BusOptions& where, int stop);
+  static Result<EventSocket> connect(const BusOptions& where, int stop);
 
   /// Returns received bytes, which are valid until the next call. Returns no bytes if none arrive within
   /// `patience`. Fails with `unavailable` if the connection is lost.
-  [[nodiscard]] Result<std::string_view> read(std::chrono::milliseconds patience);
+  Result<std::string_view> read(std::chrono::milliseconds patience);
 
  private:
   using Buffer = std::array<char, 64 << 10>;

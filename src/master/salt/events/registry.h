@@ -100,7 +100,7 @@ class Registry {
 
   /// Waits until this process has joined the event bus, at most until the time `until`. Fails with
   /// `unavailable`.
-  [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
+  Result<void> wait_until_joined(SteadyTime until);
 
   /// While an Expectation exists, the registry keeps events of jobs without a listener. These events are
   /// needed, because a return may come before the reply with the job id. Used by one thread. The registry
@@ -136,7 +136,7 @@ class Registry {
   /// Makes an Expectation: begins to keep events for the caller's job, and reserves a place for its listener.
   /// `jid` is empty if the job id is unknown. Fails with `unavailable` in three cases: this process has not
   /// joined the event bus, too many listeners exist, or another call uses `jid`.
-  [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
+  Result<Expectation> expect(std::string_view jid = {});
 
  private:
   using Ticket = Expectation::Ticket;
@@ -154,7 +154,7 @@ class Registry {
   };
 
   void forget(const Ticket& ticket);
-  [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
+  Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
   void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
   void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
   /// Removes the jobs whose listeners are not needed. The caller must release the lock before it destroys the

@@ -33,12 +33,12 @@ struct PackedValue {
   std::string_view packed = "\xC0";  ///< `packed` has all bytes of the value.
 
   /// Reads the outermost value. Fails with `internal` unless the bytes are exactly one value.
-  [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
+  static Result<PackedValue> read(std::string_view bytes);
 };
 
 /// Returns the size of the value at the start of `bytes`, or std::nullopt for an incomplete value. Allocates
 /// no memory. Fails with `internal` for malformed or too deeply nested msgpack.
-[[nodiscard]] Result<std::optional<std::size_t>> whole_value(std::string_view bytes);
+Result<std::optional<std::size_t>> whole_value(std::string_view bytes);
 
 /// Returns a type's name with its article for messages, such as `a str`.
 [[nodiscard]] std::string_view type_name(PackedValue::Kind kind) noexcept;
@@ -55,7 +55,7 @@ Result<void> each_member(std::string_view map_bytes,
 
 /// Returns the borrowed elements of an array of texts, such as minion ids. Fails with `internal` for any
 /// other value.
-[[nodiscard]] Result<std::vector<std::string_view>> read_texts(std::string_view array_bytes);
+Result<std::vector<std::string_view>> read_texts(std::string_view array_bytes);
 
 /// Selected members of one msgpack map. Borrows the bytes. Immutable; thread-safe.
 class Fields {
@@ -65,10 +65,8 @@ class Fields {
   /// Reads the members whose names are in `wanted`. If a name is repeated, the last member is used, as in
   /// Python. A key of the type `bin` does not count as a name. Fails with `internal` unless the bytes are
   /// exactly one map.
-  [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
-                                           std::span<const std::string_view> wanted);
-  [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
-                                           std::initializer_list<std::string_view> wanted) {
+  static Result<Fields> read(std::string_view map_bytes, std::span<const std::string_view> wanted);
+  static Result<Fields> read(std::string_view map_bytes, std::initializer_list<std::string_view> wanted) {
     return read(map_bytes, std::span(wanted.begin(), wanted.size()));
   }
 
@@ -111,6 +109,6 @@ Result<void> append_json(std::string_view bytes, std::string& out, const Redacto
                          std::size_t max_depth = kMaxDepth);
 
 /// Returns a msgpack value as JSON. Fails with the errors of `append_json`.
-[[nodiscard]] Result<Json> to_json(std::string_view bytes);
+Result<Json> to_json(std::string_view bytes);
 
 }  // namespace rest_fcgi::salt

@@ -79,7 +79,7 @@ Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor
   return Error{ErrorKind::internal, format("Malformed msgpack: {}: byte {}", why, at)};
 }
 
-[[nodiscard]] inline Result<void> expect_end(std::string_view bytes, std::size_t at) {
+inline Result<void> expect_end(std::string_view bytes, std::size_t at) {
   if (at == bytes.size()) return {};
   return Error{ErrorKind::internal, format("Malformed msgpack: more than one value: byte {}", at)};
 }

@@ -80,7 +80,7 @@ class FairQueue {
 
   /// Waits for a place. Fails with `timeout`. Fails with `unavailable` if too many requests wait, and after
   /// `close`.
-  [[nodiscard]] Result<Place> take(PriorityClass priority, SteadyTime deadline);
+  Result<Place> take(PriorityClass priority, SteadyTime deadline);
 
   /// Marks a running request as stalled, so that another request may use its place. A stalled wheel still
   /// counts for the limit of its class, because the wheel probably still runs. The number of stalled requests

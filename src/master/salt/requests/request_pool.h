@@ -29,9 +29,9 @@ class RequestPool {
 
   /// Sends a message and waits for the reply. Wipes the message and the reply. Fails with `unavailable`,
   /// `timeout`, the errors of `before`, or `internal` for a malformed reply.
-  [[nodiscard]] virtual Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
-                                                   const Before& before) = 0;
-  [[nodiscard]] Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline) {
+  virtual Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
+                                     const Before& before) = 0;
+  Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline) {
     return request(info, std::move(message), deadline, Before());
   }
 
