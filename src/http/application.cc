@@ -20,7 +20,6 @@ constexpr Reason kReasons[] = {
     {Status::ok, "OK"},
     {Status::accepted, "Accepted"},
     {Status::no_content, "No Content"},
-    {Status::partial_content, "Partial Content"},
     {Status::moved_permanently, "Moved Permanently"},
     {Status::not_modified, "Not Modified"},
     {Status::bad_request, "Bad Request"},
@@ -34,7 +33,6 @@ constexpr Reason kReasons[] = {
     // rest_cherrypy sends this older phrase. RFC 9110 names the status "Content Too Large".
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
-    {Status::range_not_satisfiable, "Range Not Satisfiable"},
     {Status::upgrade_required, "Upgrade Required"},
     {Status::too_many_requests, "Too Many Requests"},
     {Status::request_header_fields_too_large, "Request Header Fields Too Large"},

@@ -36,8 +36,7 @@ constexpr std::size_t kPartSize = std::size_t{64} << 10;
 
 class FileStream final : public http::Stream {
  public:
-  FileStream(UniqueFd file, std::uint64_t at, std::uint64_t left)
-      : file_(std::move(file)), at_(at), left_(left) {}
+  FileStream(UniqueFd file, std::uint64_t size) : file_(std::move(file)), left_(size) {}
 
   Result<std::string_view> next() override {
     const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPartSize));
@@ -53,7 +52,7 @@ class FileStream final : public http::Stream {
 
  private:
   UniqueFd file_;
-  std::uint64_t at_;
+  std::uint64_t at_ = 0;
   std::uint64_t left_;
   std::string part_;
 };
@@ -131,34 +130,6 @@ std::optional<Found> opened_file(UniqueFd file, std::string name) {
   return found;
 }
 
-/// `end` is the position after the last byte.
-struct Span {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-/// Returns the range of a Range header (RFC 9110, section 14.1.2). Returns std::nullopt for an invalid
-/// header. A range outside the file has begin >= end.
-std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
-  constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit)) return std::nullopt;
-  header.remove_prefix(kUnit.size());
-  const std::size_t dash = header.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  const std::string_view first = header.substr(0, dash);
-  const std::string_view last = header.substr(dash + 1);
-  if (first.empty()) {
-    const auto amount = parse_number<std::uint64_t>(last);
-    if (!amount) return std::nullopt;
-    if (*amount == 0) return Span{size, 0};
-    return Span{size - std::min(*amount, size), size};
-  }
-  const auto begin = parse_number<std::uint64_t>(first);
-  const auto end = last.empty() ? std::optional(size) : parse_number<std::uint64_t>(last);
-  if (!begin || !end || (!last.empty() && *end < *begin)) return std::nullopt;
-  return Span{*begin, *end < size ? *end + 1 : size};
-}
-
 std::optional<std::time_t> time_in(std::string_view header) {
   std::tm parts{};
   const std::string text(header);
@@ -169,9 +140,8 @@ std::optional<std::time_t> time_in(std::string_view header) {
 
 /// Sets the response's body: a text for a small file, and a stream for a larger file. Errors: the errors of
 /// `FileStream::next`.
-Result<void> set_body(UniqueFd file, Span span, Response& response) {
-  const std::uint64_t size = span.end - span.begin;
-  FileStream stream(std::move(file), span.begin, size);
+Result<void> set_body(UniqueFd file, std::uint64_t size, Response& response) {
+  FileStream stream(std::move(file), size);
   if (size <= kPartSize) {
     std::string text;
     auto part = stream.next();
@@ -186,33 +156,17 @@ Result<void> set_body(UniqueFd file, Span span, Response& response) {
 }
 
 Response file_reply(const RequestContext& context, Found found) {
-  const auto& environ = context.environ;
   const auto size = static_cast<std::uint64_t>(found.status.st_size);
   const std::string changed = http::http_date(std::chrono::system_clock::from_time_t(found.status.st_mtime));
-  Response response{Status::ok, {{"Last-Modified", changed}, {"Accept-Ranges", "bytes"}}, std::string()};
-  const auto since = time_in(environ.get("HTTP_IF_MODIFIED_SINCE"));
+  Response response{Status::ok, {{"Last-Modified", changed}}, std::string()};
+  const auto since = time_in(context.environ.get("HTTP_IF_MODIFIED_SINCE"));
   if (since && found.status.st_mtime <= *since) {
     response.status = Status::not_modified;
     return response;
   }
-  Span span{0, size};
-  const std::string_view unless_changed = environ.get("HTTP_IF_RANGE");
-  if (unless_changed.empty() || unless_changed == changed) {
-    if (const auto range = range_in(environ.get("HTTP_RANGE"), size)) {
-      if (range->begin >= range->end) {
-        Response refused = refuse(context, Status::range_not_satisfiable, "The file has no such range.");
-        refused.headers.emplace_back("Content-Range", format("bytes */{}", size));
-        return refused;
-      }
-      span = *range;
-      response.status = Status::partial_content;
-      response.headers.emplace_back("Content-Range",
-                                    format("bytes {}-{}/{}", span.begin, span.end - 1, size));
-    }
-  }
   response.headers.emplace_back("Content-Type", type_of(found.name));
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  if (auto set = set_body(std::move(found.file), span, response); !set) return fail(context, set.error());
+  if (auto set = set_body(std::move(found.file), size, response); !set) return fail(context, set.error());
   return response;
 }
 

@@ -31,7 +31,7 @@ bool takes_gzip(std::string_view header) {
 
 bool is_text(const http::Response& response) {
   for (const auto& [name, value] : response.headers) {
-    if (name == "Content-Encoding" || name == "Content-Range") return false;
+    if (name == "Content-Encoding") return false;
     if (name == "Content-Type" && !value.starts_with("text/") && !value.starts_with("application/"))
       return false;
     if (name == "Content-Type" && value == "application/x-tar") return false;

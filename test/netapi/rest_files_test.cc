@@ -11,7 +11,7 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
-TEST_CASE("static files support ranges and conditional requests, and stay below the folder") {
+TEST_CASE("static files support conditional requests, and stay below the folder") {
   const TempDir dir;
   const std::string outside = dir.write("secret.txt", "secret");
   std::filesystem::create_directories(dir.path() / "www/sub");
@@ -27,22 +27,10 @@ TEST_CASE("static files support ranges and conditional requests, and stay below 
   const auto file = rest.call({"GET /static/a%20b.txt", "", "", 200, ""});
   const std::string changed = header(file, "Last-Modified");
   rest.check(
-      {{"GET /static/a%20b.txt", "", "", 200, "0123456789",
-        "Content-Type: text/plain;charset=utf-8 | Accept-Ranges: bytes"},
+      {{"GET /static/a%20b.txt", "", "", 200, "0123456789", "Content-Type: text/plain;charset=utf-8"},
+       {"GET /static/a%20b.txt", "Range: bytes=2-4", "", 200, "0123456789", "-Accept-Ranges"},
        {"GET /static/a%20b.txt", "Accept: application/nonsense", "", 200, "0123456789"},
-       {"GET /static/a%20b.txt", "Range: bytes=2-4", "", 206, "234", "Content-Range: bytes 2-4/10"},
-       {"GET /static/a%20b.txt", "Range: bytes=8-", "", 206, "89", "Content-Range: bytes 8-9/10"},
-       {"GET /static/a%20b.txt", "Range: bytes=-3", "", 206, "789", "Content-Range: bytes 7-9/10"},
-       {"GET /static/a%20b.txt", "Range: bytes=5-99", "", 206, "56789", "Content-Range: bytes 5-9/10"},
-       {"GET /static/a%20b.txt", "Range: bytes=10-", "", 416, "", "Content-Range: bytes */10"},
-       {"GET /static/a%20b.txt", "Range: bytes=0-18446744073709551615", "", 206, "0123456789"},
        {"GET /static/empty.txt", "", "", 200, ""},
-       {"GET /static/empty.txt", "Range: bytes=0-0", "", 416, "", "Content-Range: bytes */0"},
-       {"GET /static/a%20b.txt", "Range: bytes=4-2", "", 200, "0123456789"},
-       {"GET /static/a%20b.txt", "Range: bytes=0-1,3-4", "", 200, "0123456789"},
-       {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: " + changed, "", 206, "234"},
-       {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: Sun, 06 Nov 1994 08:49:37 GMT", "", 200,
-        "0123456789"},
        {"GET /static/a%20b.txt", "If-Modified-Since: " + changed, "", 304, "", "-Content-Type"},
        {"GET /static/a%20b.txt", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT", "", 200, ""},
        {"GET /static/in.txt", "", "", 200, "0123456789"},
