@@ -450,6 +450,36 @@ void announce(gateway::Ending ending, std::chrono::milliseconds shutdown_timeout
   engine::notify_systemd("STOPPING=1\nSTATUS=stopping: waits for running requests and jobs");
 }
 
+/// Answers requests until the service ends.
+Result<gateway::Ended> answer(gateway::Gateway& server, gateway::Applications applications,
+                              const config::Settings& settings, const config::CommandLine& command_line,
+                              const engine::Runtime& runtime, const Streams& streams,
+                              engine::Monitor* monitor) {
+  std::optional<engine::StatusLine> status;
+  if (engine::has_service_manager()) status.emplace(monitor->health());
+  log::notice(config::start_line(settings, command_line));
+  return server.serve(
+      std::move(applications),
+      {.read =
+           [&] {
+             engine::notify_systemd("RELOADING=1");
+             return reload(command_line, settings, runtime, streams, monitor);
+           },
+       .ended =
+           [&](const Result<void>& ended) {
+             engine::notify_systemd("READY=1");
+             if (status)
+               status->note(ended ? ""
+                                  : "the old configuration is in use: the new configuration has a mistake");
+             engine::report_reload(ended);
+           }},
+      {[&](gateway::Ending ending) {
+         if (status) status->end();
+         announce(ending, sockets_of(settings).shutdown_timeout, monitor);
+       },
+       [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }});
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
   const gateway::Options sockets = sockets_of(settings);
@@ -483,29 +513,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
   const engine::Watchdog watchdog(*runtime.store);
   engine::notify_systemd("READY=1");
-  std::optional<engine::StatusLine> status;
-  if (engine::has_service_manager()) status.emplace(monitor->health());
-  log::notice(config::start_line(settings, command_line));
-  const Result<gateway::Ended> served = (*gateway)->serve(
-      *std::move(applications),
-      {.read =
-           [&] {
-             engine::notify_systemd("RELOADING=1");
-             return reload(command_line, settings, runtime, streams, monitor.get());
-           },
-       .ended =
-           [&](const Result<void>& ended) {
-             engine::notify_systemd("READY=1");
-             if (status)
-               status->note(ended ? ""
-                                  : "the old configuration is in use: the new configuration has a mistake");
-             engine::report_reload(ended);
-           }},
-      {[&](gateway::Ending ending) {
-         if (status) status->end();
-         announce(ending, sockets.shutdown_timeout, monitor.get());
-       },
-       [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }});
+  const Result<gateway::Ended> served =
+      answer(**gateway, *std::move(applications), settings, command_line, runtime, streams, monitor.get());
   write_refusals();
   if (!served) return fail(served.error(), settings);
   if (served->running > 0) {
