@@ -440,16 +440,6 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
   return monitor;
 }
 
-/// Tells systemd and load balancers that this process ends. In a hand-over, the next process has taken over.
-void announce(gateway::Ending ending, std::chrono::milliseconds shutdown_timeout, engine::Monitor* monitor) {
-  if (ending == gateway::Ending::hand_over) {
-    constexpr std::chrono::seconds kEnd{15};
-    return engine::leave_supervisor(std::chrono::ceil<std::chrono::seconds>(shutdown_timeout) + kEnd);
-  }
-  if (monitor != nullptr) monitor->health().stop();
-  engine::notify_systemd("STOPPING=1\nSTATUS=stopping: waits for running requests and jobs");
-}
-
 /// Answers requests until the service ends.
 Result<gateway::Ended> answer(gateway::Gateway& server, gateway::Applications applications,
                               const config::Settings& settings, const config::CommandLine& command_line,
@@ -475,7 +465,12 @@ Result<gateway::Ended> answer(gateway::Gateway& server, gateway::Applications ap
            }},
       {[&](gateway::Ending ending) {
          if (status) status->end();
-         announce(ending, sockets_of(settings).shutdown_timeout, monitor);
+         if (ending == gateway::Ending::hand_over) {
+           const auto most = std::chrono::ceil<std::chrono::seconds>(sockets_of(settings).shutdown_timeout);
+           return engine::leave_supervisor(most + std::chrono::seconds(15));
+         }
+         if (monitor != nullptr) monitor->health().stop();
+         engine::notify_systemd("STOPPING=1\nSTATUS=stopping: waits for running requests and jobs");
        },
        [&](SteadyTime deadline) { return engine::shut_down(runtime, deadline); }});
 }
@@ -560,17 +555,12 @@ int run(int argc, const char* const* argv) {
   if (!command_line) return fail(command_line.error());
   if (command_line->action == Action::show_help) return print(config::help_text());
   if (command_line->action == Action::show_version) return print(format("rest_fcgi {}\n", kVersion));
-  if (command_line->action == Action::init) {
-    const auto done = config::init(*command_line, auth::crypt_hash);
-    return done ? print(*done) : fail(done.error());
-  }
+  const auto shown = [](const auto& done) { return done ? print(*done) : fail(done.error()); };
+  if (command_line->action == Action::init) return shown(config::init(*command_line, auth::crypt_hash));
+  if (command_line->action == Action::undo) return shown(config::undo());
   if (command_line->action == Action::reload) {
     const auto reloaded = engine::request_reload();
     return reloaded ? EXIT_SUCCESS : fail(reloaded.error());
-  }
-  if (command_line->action == Action::undo) {
-    const auto done = config::undo();
-    return done ? print(*done) : fail(done.error());
   }
   gateway::harden_process();
   if (command_line->action == Action::serve) engine::supervise();

@@ -52,7 +52,7 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   };
   const Credentials& credentials = chunk.credentials;
   if (options.check_address && credentials.kind == Credentials::Kind::eauth) {
-    // The error has no user, because nobody has logged in yet.
+    // The error has no user, because the login comes later.
     if (auto may = options.check_address(credentials.username); !may) return std::move(may).error();
   }
   if (options.check_address && credentials.kind == Credentials::Kind::token) {

@@ -19,8 +19,8 @@ namespace rest_fcgi::engine {
 /// The metrics and health checks of this process. Must outlive the applications that it returns. Thread-safe.
 class Monitor {
  public:
-  /// Makes a monitor. Returns null if nobody can ask it: the configuration turns on neither metrics nor
-  /// health checks, and no service manager shows the status of the service.
+  /// Makes a monitor. Returns null if the monitor has no reader: the configuration turns on neither metrics
+  /// nor health checks, and no service manager shows the status of the service.
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
