@@ -51,7 +51,7 @@ def test_a_required_client_certificate_must_be_valid(serve, directory, authoriti
     assert get(directory, port) == REFUSED
     assert get(directory, port, "--tls-max", "1.2") == REFUSED
     assert get(directory, port, *wrong.client(PROXY)) == REFUSED
-    assert get(directory, port, *right.client(PROXY, days=-1)) == REFUSED
+    assert get(directory, port, *right.client(PROXY, days=0)) == REFUSED
     assert get(directory, port, *right.client(PROXY, usage="serverAuth")) == REFUSED
     own = ["--cert", directory / "cert.pem", "--key", directory / "key.pem"]
     assert get(directory, port, *own) == REFUSED

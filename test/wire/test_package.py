@@ -372,7 +372,7 @@ WantedBy=multi-user.target
 @pytest.fixture(scope="module")
 def salt(package):
     """A host with the package, and a running master, minion and salt-api."""
-    folder = salts.require("3006")
+    folder = salts.require(salts.SERIES[0])
     foreign_clients.require()
     master, users = configuration()
     minion = {"id": "ms-0", "master": "127.0.0.1", "enable_fqdns_grains": False, "enable_gpu_grains": False, "acceptance_wait_time": 1}

@@ -70,7 +70,7 @@ def shared_api(shared):
 
 
 def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_path):
-    python = salts.require("3006") / "bin/python"
+    python = salts.require(salts.SERIES[0]) / "bin/python"
     own = tmp_path / "extmods/modules"
     own.mkdir(parents=True)
     write(own, "my_shop.py", USER_MODULE.read_text())
@@ -281,7 +281,7 @@ SALTED = """
 
 
 def test_the_key_python_selects_an_interpreter_with_its_salt(start, front, modules, tmp_path):
-    python = salts.require("3006") / "bin/python"
+    python = salts.require(salts.SERIES[0]) / "bin/python"
     write(modules, "salted.py", SALTED)
     write(modules, "light.py", "import sys\ndef imported():\n    return 'salt' in sys.modules, sys.executable\n")
     (tmp_path / "data").write_text("a: [1, x]\n")
@@ -364,7 +364,7 @@ def tried():
 
 
 def test_salt_exceptions_equal_those_of_salt_without_an_installed_salt(start, front, modules):
-    python = salts.require("3008") / "bin/python"
+    python = salts.require(salts.SERIES[-1]) / "bin/python"
     write(modules, "raises.py", RAISES)
     ours, theirs = (front(start(with_modules(modules, **more))) for more in ({}, {"python": str(python)}))
     for fun in ("all_names", "tried"):

@@ -3,8 +3,9 @@
 import pytest
 from rows import local
 from support import daemon as daemons
+from support import salts
 
-pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
+pytestmark = pytest.mark.parametrize("salt", [salts.SERIES[0], salts.SERIES[-1]], indirect=True)
 
 
 def make_token(engine, who, password):

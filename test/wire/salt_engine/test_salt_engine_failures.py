@@ -10,10 +10,11 @@ import time
 import pytest
 from comparison import JID
 from rows import local
+from support import salts
 from support.ledger import Ledger, await_answers, load, over_fastcgi
 from support.process import TIMEOUT, has_ended, wait_until
 
-FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 import pytest
 from rows import local, user
+from support import salts
 from support.process import wait_until
 
-FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 
 
 @FIRST_SERIES

@@ -4,11 +4,12 @@ import secrets
 
 import pytest
 from rows import CALLS, call, local
+from support import salts
 from support.process import wait_until
 from support.salt_master import SECRET
 from test_salt_sessions import REST, send
 
-pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
+pytestmark = pytest.mark.parametrize("salt", [salts.SERIES[0], salts.SERIES[-1]], indirect=True)
 
 
 def holds(path, word):

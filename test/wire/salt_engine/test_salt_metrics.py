@@ -2,10 +2,11 @@
 
 import pytest
 from rows import local
+from support import salts
 from support.api import Api
 from support.process import TIMEOUT, free_port, wait_until
 
-FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 
 
 @FIRST_SERIES

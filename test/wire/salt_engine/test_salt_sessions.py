@@ -4,11 +4,11 @@
 import json
 
 import pytest
-from support import fastcgi
+from support import fastcgi, salts
 from support.api import CRED
 from support.process import wait_until
 
-EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
+EVERY_SERIES = pytest.mark.parametrize("salt", salts.SERIES, indirect=True)
 
 # Several rest_fcgi processes with the same configuration cannot listen on the same HTTP port, so they serve only FastCGI.
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 from comparison import neutral
-from support import fastcgi
+from support import fastcgi, salts
 from support.api import CRED
 from support.daemon import CLIENTS, merge
 from support.netapi import Netapi
@@ -19,8 +19,8 @@ from support.salt_master import family
 from support.sshd import Sshd
 from test_salt_sessions import send
 
-EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
-FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+EVERY_SERIES = pytest.mark.parametrize("salt", salts.SERIES, indirect=True)
+FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 
 RULES = {"star": [{"*": ["test.*"]}], "some": [{"web*": ["test.*"]}], "plain": ["test.*"]}
 WITH_SSH = {

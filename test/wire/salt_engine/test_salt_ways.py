@@ -19,7 +19,7 @@ from support.salt_syndic import BareSalt, SyndicatedSalt
 from support.simulated_minions import SimulatedMinions
 from test_salt_sessions import send
 
-LINE = "3006"
+LINE = salts.SERIES[0]
 QUICK = {"timeout": 1, "gather_job_timeout": 1}
 NOBODY = 65534
 MEGABYTE = 1_000_000

@@ -17,7 +17,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 from support import salts  # noqa: E402
 
 STREAM_CLIENT = pathlib.Path(__file__).with_name("stream_client.py")
-PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2", "ws4py==0.6.0"]
+PACKAGES = ["salt-pepper==0.7.6", "setuptools==80.9.0", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2", "ws4py==0.6.0"]
 
 
 def _fill(folder):
