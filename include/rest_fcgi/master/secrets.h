@@ -23,30 +23,21 @@ enum class Secrecy : std::uint8_t {
 /// separated by capitals, as in `apiKey`, and by characters other than letters.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
-/// Returns whether the name belongs to a secret or to a list of secrets.
-[[nodiscard]] inline bool names_a_secret(std::string_view name) {
-  return secrecy_of(name) != Secrecy::shown;
-}
-
 /// Returns whether the text is a count: a number of one to nine digits.
 [[nodiscard]] bool is_count(std::string_view text);
 
-/// The format of a text, which determines where the value of a secret ends.
 enum class TextKind : std::uint8_t {
-  /// In a plain text, a value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or a line end.
   plain,
-  form,  ///< In the body of an HTML form, a value ends at `&` or a line end.
-  /// In an argument of a Salt function, a value ends as in a plain text. But if the argument begins with a
-  /// secret's name and `=`, the value is the whole rest of the argument.
-  argument,
+  argument,  ///< An argument of a Salt function. In `NAME=VALUE`, VALUE is the whole rest of the argument.
 };
 
-[[nodiscard]] TextKind kind_of_body(std::string_view content_type);
-
-/// Returns the text with `kHidden` in place of each secret value. Returns std::nullopt if the text has no
-/// secrets. Recognizes `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`,
-/// multipart bodies and passwords in URLs. If a value may end at several places, hides the text up to the
-/// last of them.
+/// Returns the text with `kHidden` in place of each secret. Returns std::nullopt if the text has no secrets.
+/// Takes linear time. NAME is the name of a secret. Blanks and quotation marks may surround NAME.
+/// - `NAME=VALUE` and `--NAME VALUE`. VALUE ends before a blank, `,`, `;`, `&` or a quotation mark.
+/// - `NAME: VALUE`. VALUE is the rest of the line up to a quotation mark, because headers may contain blanks.
+/// - `scheme://user:PASSWORD@host`.
+/// A VALUE in quotation marks ends at the closing quotation mark. A VALUE that begins with `[` or `{`
+/// is the rest of the line. Any other VALUE ends with its line at the latest.
 [[nodiscard]] std::optional<std::string> without_secrets(std::string_view text,
                                                          TextKind kind = TextKind::plain);
 

@@ -204,9 +204,7 @@ EventText minion_gone_event(std::string_view id, WallTime now) {
 
 EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
   constexpr std::string_view kStamp = "_stamp";
-  const auto headers = data.find("headers");
-  const auto type = headers ? headers->find("Content-Type") : std::nullopt;
-  const Redaction redaction{Marks::kept, master::kind_of_body(type ? type->text() : "")};
+  const Redaction redaction{Marks::kept, master::TextKind::plain};
   return {std::string(tag), written_object([&](JsonWriter& writer) {
             for (const JsonMember member : data.members()) {
               if (member.key != kStamp) write_member(writer, member, redaction);

@@ -16,20 +16,9 @@ std::string key_of(const JobTag& job) {
   return format("{}{}", static_cast<int>(job.of), job.jid);
 }
 
-/// Returns the TextKind for the texts in an event. For an event about a job, this is `argument`. For the
-/// event of a hook, the Content-Type of the hook's body decides.
-master::TextKind texts_of(std::string_view tag, std::string_view data) {
-  if (tag == "_salt_error" || tag == "salt/job/error" || job_tag(tag)) return master::TextKind::argument;
-  if (!tag.starts_with("salt/netapi/")) return master::TextKind::plain;
-  const auto hook = Fields::read(data, {"headers"});
-  if (!hook || hook->find("headers") == nullptr) return master::TextKind::plain;
-  const auto headers = Fields::read(hook->find("headers")->packed, {"Content-Type"});
-  return headers ? master::kind_of_body(headers->text("Content-Type")) : master::TextKind::plain;
-}
-
 Json data_of(const Event& event) {
   std::string text;
-  const EventRedactor redaction(event.tag, event.data);
+  const EventRedactor redaction(event.tag);
   const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
   return written_object([&written](JsonWriter& writer) {
@@ -39,8 +28,9 @@ Json data_of(const Event& event) {
 
 }  // namespace
 
-EventRedactor::EventRedactor(std::string_view tag, std::string_view data)
-    : kind_(kind_of(tag)), texts_(texts_of(tag, data)) {}
+EventRedactor::EventRedactor(std::string_view tag)
+    : kind_(kind_of(tag)),
+      texts_(kind_ == Kind::error || job_tag(tag) ? master::TextKind::argument : master::TextKind::plain) {}
 
 EventRedactor::Kind EventRedactor::kind_of(std::string_view tag) noexcept {
   if (tag == "_salt_error" || tag == "salt/job/error") return Kind::error;

@@ -25,14 +25,13 @@ namespace rest_fcgi::salt {
 /// 1. Returns of minions are shown unchanged. They are `return` and `retcode` in events with the tag
 /// `salt/job/J/ret/M` or `J`, and `data.return` and `data.ret` in events with a tag `salt/job/J/prog/...`.
 /// 2. The value of a member is hidden if its name is the name of a secret (`master::secrecy_of`).
-/// 3. In a text, the value after the name of a secret is hidden, as in `password=x` or `--password x`.
+/// 3. In a text, `master::without_secrets` hides the value after the name of a secret, as in `password=x`.
 /// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
 /// `_salt_error`. `payload` is a secret only in `cluster/...`.
 /// A secret without a name is not hidden, for example a password as the second argument. Immutable.
 class EventRedactor final : public Redactor {
  public:
-  /// `data` is the packed event. For a hook, the headers in `data` show the TextKind of the body.
-  explicit EventRedactor(std::string_view tag, std::string_view data = {});
+  explicit EventRedactor(std::string_view tag);
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
   [[nodiscard]] std::optional<std::string> shown(std::string_view text) const override;
