@@ -7,6 +7,14 @@
 
 #include "auth/rows.h"
 
+// A row of the table `login_failure` is (key, failures, until):
+// - `failures` counts from 1 to the `tries` of the key's Limit.
+// - While `failures` is below `tries`, `until` is the end of the window, which begins with the first failure.
+//   When `failures` reaches `tries`, `until` becomes the end of the refusal. Later failures change nothing.
+// - A row whose `until` has passed counts as absent. `maintain` removes such rows, and the rows with the
+//   earliest `until` if the table has more than `kMostFailures` rows.
+// `active_until_` is never earlier than the `until` of a counted row that this process has read or written.
+
 namespace rest_fcgi::auth {
 namespace {
 

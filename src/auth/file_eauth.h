@@ -13,6 +13,14 @@
 #include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/result.h"
 
+// A file of users has one user in each line. The formats of a line (`^filetype`):
+//   htpasswd  user:password
+//   htdigest  user:realm:password. Lines with another realm are ignored.
+//   text      fields with `^field_separator` between them. `^username_field` and `^password_field` are the
+//             numbers of two fields, counted from 1.
+// Empty lines, and white space around a line, are ignored. In htpasswd and htdigest, a line that begins with
+// `#` is a comment. If a user has several lines, the first line counts.
+
 namespace rest_fcgi::auth {
 
 /// The format of a line in a file with users. `username` and `password` are field numbers, counted from 0.

@@ -7,6 +7,12 @@
 #include "auth/rows.h"
 #include "rest_fcgi/auth/credentials.h"
 
+// A row of `revoked_token` is (hash, until). The token with this SHA-256 is refused. The row may be removed
+// after `until`, because the token has then expired.
+// A row of `revoked_user` is (eauth, user, made_until). The user's tokens that began at `made_until` or
+// earlier are refused. An empty `eauth` means all back ends. The row stays for `kKeepUsers`, which is longer
+// than the longest life of a token.
+
 namespace rest_fcgi::auth {
 namespace {
 

@@ -8,6 +8,12 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/etcd/client.h"
 
+// A token in etcd is one key:
+//   key    ROOT/HASH. HASH is the SHA-256 of the token as 64 hexadecimal digits.
+//   value  {"start": S, "expire": S, "name": "fred", "eauth": "pam", "groups": ["g", ...]}. S are seconds
+//          since 1970, with a fraction.
+//   lease  `expire` minus `start`, rounded up to whole seconds. Each token has its own lease.
+
 namespace rest_fcgi::auth {
 namespace {
 

@@ -9,6 +9,11 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/text.h"
 
+// A new token is 32 random bytes as 64 hexadecimal digits in lower case. The table `token` has one row for
+// each token, and the SHA-256 of the token instead of the token (store/open.cc). Invariants of the table:
+// - A user of a back end has at most `kMostOfUser` rows.
+// - An expired row may remain for some seconds. `Tokens::find` therefore checks `expire`.
+
 namespace rest_fcgi::auth {
 namespace {
 

@@ -16,6 +16,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
+// The names of the descriptors in systemd's store (FDNAME=):
+//   port-HOST-PORT   a listening socket. `_` replaces each `:` of HOST.
+//   worker           a pidfd of an earlier worker (supervisor.cc)
+// After `take_passed`, the other descriptors have the numbers from SD_LISTEN_FDS_START on without gaps, and
+// LISTEN_FDS and LISTEN_FDNAMES describe these descriptors.
+
 namespace rest_fcgi::engine {
 namespace {
 

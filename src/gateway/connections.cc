@@ -8,6 +8,11 @@
 
 #include "gateway/sys.h"
 
+// Invariants of Connections whenever `mutex_` is free:
+// - `open_` has each Entry once, at its `position_`.
+// - `awaited_` is the number of entries with `is_awaited_`, and `evicted_` the number with `is_evicted_`.
+// - An entry with `is_evicted_` has a socket that is shut down, and its `is_late_` is true.
+
 namespace rest_fcgi::gateway {
 
 Connections::Entry::Entry(Connections& connections, int socket)

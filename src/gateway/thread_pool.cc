@@ -13,6 +13,15 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
 
+// Invariants of ThreadPool whenever `mutex_` is free:
+// - While `has_thread` of a loop is true, the loop belongs to the thread whose `ownership` is its `owner`. A
+//   thread that lost its loop during a call leaves or retakes the loop in `end_blocking`.
+// - Until `stop`, `running_` is `threads_ + surplus_`.
+// - `blocking_` is the number of Blocking objects.
+// - `calls_` is the number of Call objects, and of resumed callers that will make one. It is at most
+//   `max_calls + kMonitoringCalls`.
+// - If a caller waits in `waiting_`, `calls_` is not 0, so that an `end_call` will resume the caller.
+
 namespace rest_fcgi::gateway {
 
 /// An io_context, which at most one thread at a time runs. The pool's mutex guards the members after `work`.

@@ -10,6 +10,18 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 
+// The text of an Event, with the members that hold positions:
+//               tag: TAG
+//   data_at_    data: {"data": OBJECT, "tag": "TAG"}     object_at_, object_size_: OBJECT
+//               (an empty line)
+//   id_at_      id: EPOCH-NUMBER
+//               (an empty line)
+// Invariants of EventLog whenever `mutex_` is free:
+// - `events_[i]` has the number `first_ + i`. Numbers never return, and `forget_all` skips one number.
+// - `bytes_` is the sum of `cost_of` for all events: at most `max_bytes`, unless there is only one event.
+// - No reader's `next_` exceeds `next_number()`. A reader with `next_ < first_` has missed events.
+// - If `readers_` is not 0, `wanted_` is true.
+
 namespace rest_fcgi::master {
 namespace {
 

@@ -10,6 +10,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/jid.h"
 
+// A jid is 20 digits: year (4), month, day, hour, minute, second (2 each) and microsecond (6), in UTC.
+// Invariants of JidSource whenever `mutex_` is free and a jid was made:
+// - `last_` is the newest jid, in microseconds since 1970. `last_ % share_.count` is `share_.mine`.
+// - With a working `reserve_`, no other process makes a jid from `last_ + 1` to `end_ - 1`.
+// - Jids ascend, unless the clock was set back by more than an hour.
+
 namespace rest_fcgi::master {
 
 namespace {

@@ -16,6 +16,12 @@
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/thread.h"
 
+// Invariants of Workers::State whenever `mutex` is free:
+// - `busy` is at most `threads`, and `threads` at most `limits.threads`.
+// - `busy + waiting()` is at most `limits.threads + limits.queued`. A place goes from `reserved` to `queue`
+//   and to `busy`, so `submit` never fails.
+// - If `waiting()` is not 0, there is at least one thread.
+
 namespace rest_fcgi::master {
 
 namespace {

@@ -12,6 +12,12 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/jid.h"
 
+// An audit line, in both forms with its fields in this order:
+//   time=2026-11-20T23:06:17.380Z user=fred eauth=pam remote_addr=::1 client=local fun=test.ping tgt=* jid=-
+//   outcome=ok reason=api_acl count=3 request_id=x ms=1.234
+//   {"time": "2026-11-20T23:06:17.380Z", ..., "outcome": "ok", "ms": 1.234}
+// `reason` and `request_id` are missing if they are empty, and `count` if it is 0.
+
 namespace rest_fcgi::netapi {
 namespace {
 

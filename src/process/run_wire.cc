@@ -3,11 +3,19 @@
 
 #include <cstring>
 
+// A StartOrder in bytes:
+//   length       uint32      the number of the bytes that follow, at most kMaxOrder
+//   head         OrderHead   56 bytes
+//   groups       gid_t       head.groups times
+//   cwd          text
+//   argv         text        head.arguments times, at least once
+//   environment  text        head.variables times
+// A text ends with a NUL byte. No byte follows the last text.
+
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// The fixed part of a StartOrder. The ids of the groups follow, then the folder, the arguments and the
-/// variables. Each text ends with a NUL byte.
+/// The fixed part of a StartOrder.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;

@@ -9,6 +9,11 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/text.h"
 
+// The jid 20261120231501000001 has the key 261120231501000001. A jid before the year 2000 has a negative key.
+// Minions' returns are a JSON list with one object for each return:
+//   [{"id": "MINION", "return": VALUE, "retcode": 1, "success": false, "out": "nested"}, ...]
+// `retcode` is missing if it is 0, `success` if it is true, and `out` if it is empty.
+
 namespace rest_fcgi::returner {
 namespace {
 

@@ -7,6 +7,13 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
+// Invariants of coalesced commits whenever `queue_mutex_` is free:
+// - `has_leader_` is true exactly while one thread commits, or was told to commit (`Write::leads`).
+// - If `queue_` is not empty, `has_leader_` is true. The next leader is the thread of the first Write.
+// - A Write is on the stack of its thread. The thread waits until the Write is `ended`, or leads.
+// Whenever `readers_mutex_` is free, each connection of `idle_readers_` was opened after `connect` had raised
+// `generation_` to its present value.
+
 namespace rest_fcgi::store {
 namespace {
 

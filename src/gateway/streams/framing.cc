@@ -8,6 +8,14 @@
 
 #include "rest_fcgi/core/format.h"
 
+// The bytes of one write, by form:
+//   bare      the parts
+//   chunks    the size of all parts in hexadecimal, CRLF, the parts, CRLF. The end: `0`, CRLF, CRLF.
+//   records   records of a header of 8 bytes (version 1, type, request id in 2 bytes, size in 2 bytes, no
+//             padding, 0) and at most `kMostInRecord` bytes. The end: an empty FCGI_STDOUT, and an
+//             FCGI_END_REQUEST with 8 zero bytes.
+//   messages  for each part 0x81, its size in 1, 3 or 9 bytes, and the part. The Framing sends no end.
+
 namespace rest_fcgi::gateway {
 namespace {
 

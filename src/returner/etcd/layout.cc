@@ -12,6 +12,15 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
 
+// The values of the keys (layout.h lists the keys):
+//   .load.p               {"fun", "jid", "tgt", "tgt_type", "arg", "user", "cmd": "publish", "kwargs":
+//                         {"delimiter": ":", ["metadata"]}, ["Minions"]}
+//   <minion>/<field>      JSON. The fields are cmd, id, success, return, retcode, jid, fun, fun_args,
+//                         [_stamp] and [out]. A placeholder has no `_stamp`.
+//   minions/<minion>      the jid, without quotation marks
+//   claims/<jid>          the name of the process, `-` and a number
+// Members in brackets may be missing. With `msgpack_`, each of the first three values is one msgpack `str`.
+
 namespace rest_fcgi::returner {
 namespace {
 

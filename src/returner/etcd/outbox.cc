@@ -9,6 +9,14 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
+// Invariants of the tables between two transactions (store/open.cc has the columns):
+// - Ids ascend in the order of the commits, and rows are deleted from the lowest id on. etcd has, or has
+//   refused, all writes before the first row. It may also have some of the writes that are still rows.
+// - `outbox_bytes` in `meta` is the total size in bytes of `load`, `returns` and `minions` of all rows.
+// - `outbox_lease` has one row. The lease is free if `renewed` differs from the present time by more than
+//   `kLeaseTime`. `failure` is the error of the last delivery, or NULL after a success.
+// A process delivers rows only after it has taken or renewed the lease.
+
 namespace rest_fcgi::returner {
 namespace {
 

@@ -16,6 +16,13 @@
 #include "rest_fcgi/core/thread.h"
 #include "returner/etcd/layout.h"
 
+// The values of the keys that only this program uses (layout.h lists the keys):
+//   listeners/<process>   {"number": "00000000000000000042"}
+//   events/<process>      {"number": "00000000000000000043", "dropped": true,
+//                         "events": [{"tag": "T", "user": "fred", "data": {...}}, ...]}
+// `number` has 20 digits and ascends with each put of the process, so that a later value sorts after an
+// earlier one. `dropped` is present if the process lost an event since its previous put.
+
 namespace rest_fcgi::returner {
 namespace {
 

@@ -13,6 +13,12 @@
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 
+// A row of the table `running_job` is (jid, pid, start, job). The process `pid` runs the job. `start` is the
+// start time of the process, because a later process may have the same pid. `job` is JSON:
+//   {"fun", "arg", "tgt", "tgt_type", "user", "metadata", "ret", "minions": [...]}
+// `metadata` may be missing. A row whose process has ended is an orphan. A row of `kill_request` is (jid,
+// minion), and exists only together with the row of its job.
+
 namespace rest_fcgi::embedded {
 namespace {
 

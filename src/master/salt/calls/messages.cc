@@ -15,6 +15,16 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
+// A request to the master is one msgpack map {"enc": "clear", "load": LOAD, "version": 3}. The LOADs:
+//   publish    cmd, tgt, fun, arg, tgt_type, ret, [jid], user, kwargs {CREDENTIALS, [delimiter], [metadata]},
+//              [to]
+//   runner     cmd, fun, CREDENTIALS, kwarg {kwarg, arg}
+//   wheel      cmd, fun, arg, kwarg, [__jid__, __tag__, __user__], CREDENTIALS
+//   mk_token   cmd, CREDENTIALS, [token_expire]
+//   get_token  cmd, CREDENTIALS
+//   ping       cmd
+// CREDENTIALS are some of eauth, username, password and token. Members in brackets may be missing.
+
 namespace rest_fcgi::salt {
 namespace {
 

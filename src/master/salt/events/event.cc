@@ -8,6 +8,13 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/jid.h"
 
+// The byte stream of the event bus is a sequence of frames:
+//   length  4 bytes, big-endian    the size of the map. Only with `Framing::with_length`.
+//   map     msgpack                {"head": {}, "body": BODY}
+// BODY is the tag, two line feeds, and the data as one msgpack map.
+// Invariant of FrameReader until its first error: a frame begins at `start_`, and `buffer_` has from there on
+// all received bytes that `next` has not yet returned.
+
 namespace rest_fcgi::salt {
 namespace {
 

@@ -8,6 +8,14 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
+// Invariants of EarlyEvents: `events_` has ascending numbers, `by_job_` has one entry for each event, and
+// `bytes_` is the sum of their `bytes()`, at most `max_bytes_`.
+// Invariants of Registry whenever `mutex_` is free:
+// - `expectations_` has the number of each Expectation, and `claimed_` its jid, if the caller chose one.
+// - `early_` has no event with a lower number than the first of `expectations_`, and none without them.
+// - While `Job::replaying` is true, new events of the job go to `early_`, and `replay` passes them on. While
+//   it is false, `early_` has no event that the listener needs. The listener gets its events in their order.
+
 namespace rest_fcgi::salt {
 namespace {
 
