@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/limiter.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/thread.h"
@@ -43,37 +42,6 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 
 }  // namespace
 
-/// The waiting tasks, with one queue for each user. The queues are served in turn, in the order of user
-/// names. Not synchronized.
-class FairQueue {
- public:
-  [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-
-  void push(const std::string& user, Workers::Task task) {
-    tasks_[user].push_back(std::move(task));
-    ++size_;
-  }
-
-  /// REQUIRES: the queue is not empty.
-  Workers::Task pop() {
-    auto next = tasks_.upper_bound(latest_);
-    if (next == tasks_.end()) next = tasks_.begin();
-    latest_ = next->first;
-    Workers::Task task = std::move(next->second.front());
-    next->second.pop_front();
-    if (next->second.empty()) tasks_.erase(next);
-    --size_;
-    return task;
-  }
-
- private:
-  // A user without tasks has no entry in this map.
-  std::map<std::string, std::deque<Workers::Task>> tasks_;
-  std::string latest_;
-  std::size_t size_ = 0;
-};
-
 struct Workers::State {
   std::mutex mutex;
   // `work` is notified when a task is submitted, when reserved places are given back, and when the pool
@@ -81,7 +49,7 @@ struct Workers::State {
   std::condition_variable work;
   std::condition_variable ended;  // `ended` is notified when a task or a thread ends.
   Limits limits;
-  FairQueue queue;           // `mutex` guards the members from `queue` to the end.
+  FairQueue<Task> queue;     // The waiting tasks by user. `mutex` guards this member and all members below.
   std::size_t reserved = 0;  // `reserved` is the number of reserved places whose task is not yet submitted.
   std::size_t threads = 0;
   std::size_t busy = 0;
@@ -134,7 +102,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  FairQueue dropped;  // The waiting tasks. Their destructors run after the lock is released.
+  FairQueue<Task> dropped;  // The waiting tasks. Their destructors run after the lock is released.
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -168,7 +136,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
       if (woken || state->reserved == 0) break;
       continue;
     }
-    Task task = state->queue.pop();
+    Task task = state->queue.pop(state->queue.begin());
     worked = true;
     ++state->busy;
     lock.unlock();
