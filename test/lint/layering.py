@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "lowstate": ["auth/credentials.h", "yaml"],
     "master": ["lowstate", "auth/credentials.h"],
     "master/embedded": ["master", "lowstate", "auth", "returner", "process", "store"],
-    "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/logins.h", "auth/password_hash_limiter.h", "auth/permissions.h", "process", "store"],
+    "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/logins.h", "auth/permissions.h", "http/addresses.h", "process", "store"],
     "master/recording": ["master", "lowstate", "returner"],
     "client": ["master", "lowstate", "auth/credentials.h"],
     "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h"],

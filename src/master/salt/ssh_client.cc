@@ -91,17 +91,6 @@ std::string whole_path(const std::string& path) {
   return failed ? path : whole.string();
 }
 
-class Place {
- public:
-  explicit Place(std::counting_semaphore<>& places) : places_(places) {}
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  ~Place() { places_.release(); }
-
- private:
-  std::counting_semaphore<>& places_;
-};
-
 std::optional<Error> bad_end(const Ended& ended) {
   switch (ended.how) {
     case Ended::How::timed_out:
@@ -183,7 +172,8 @@ SshClient::SshClient(SshOptions options, const std::string& conf_file)
     : options_(std::move(options)),
       conf_file_(whole_path(conf_file)),
       programs_(options_.run_helper.empty() ? shipped("rest_fcgi_run") : options_.run_helper),
-      places_(static_cast<std::ptrdiff_t>(options_.max_running)) {}
+      limiter_({.what = "calls of the client ssh",
+                .classes = {{.at_once = options_.max_running, .waiting = Limiter::kUnlimited}}}) {}
 
 Result<std::string> SshClient::python() const {
   if (!options_.program.empty()) {
@@ -200,12 +190,12 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
                             std::size_t max_bytes, const std::stop_token& stop) const {
   auto python = this->python();
   if (!python) return std::move(python).error();
-  if (!places_.try_acquire_until(deadline)) {
+  const auto pass = limiter_.enter(0, {}, deadline);
+  if (!pass) {
     return Error{ErrorKind::timeout, format("The client ssh was not started in time: the largest number of "
                                             "calls ran already (salt_ssh: max_running: {}).",
                                             options_.max_running)};
   }
-  const Place place(places_);
   process::Program program;
   program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/limiter.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/salt/options.h"
@@ -37,7 +37,7 @@ class SshClient {
   const std::string conf_file_;
   const process::ProgramRunner programs_;
   // Limits the number of calls, because each call is a Python process that loads all of Salt.
-  mutable std::counting_semaphore<> places_;
+  mutable Limiter limiter_;
 };
 
 [[nodiscard]] Json ssh_request(const lowstate::LocalCall& call, std::string_view jid);

@@ -7,8 +7,8 @@
 #include <zmq.hpp>
 
 #include "master/salt/requests/connection.h"
-#include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -26,13 +26,11 @@ class Pool final : public RequestPool {
       : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
         slow_after_(options.slow_after),
-        logins_(limits_of(PriorityClass::login, options)),
-        tokens_(limits_of(PriorityClass::token, options)),
-        queue_(options),
+        limiter_(limits_of(options)),
         outage_(options.connect_timeout) {
     context_.set(zmq::ctxopt::max_sockets,
-                 static_cast<int>(std::min(
-                     kMaxSockets, kSocketsEach * ((1 + FairQueue::kMaxStalled) * options.connections + 1))));
+                 static_cast<int>(
+                     std::min(kMaxSockets, kSocketsEach * ((1 + kMaxStalled) * options.connections + 1))));
     // The first socket starts ZeroMQ's threads. ZeroMQ aborts the process if no file descriptors are left
     // then, so the pool makes a socket before it serves requests.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
@@ -40,15 +38,16 @@ class Pool final : public RequestPool {
 
   ~Pool() override {
     end();
-    queue_.close();
+    limiter_.close();
   }
 
   Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
                              const Before& before) override {
-    Result<Pass> pass = enter(info, deadline);
+    // Clients take turns with logins and tokens. Other requests are sent in the order of arrival.
+    const bool is_login = info.priority == PriorityClass::login || info.priority == PriorityClass::token;
+    auto pass = limiter_.enter(static_cast<std::size_t>(info.priority),
+                               is_login ? http::network_of(info.remote) : std::string(), deadline);
     if (!pass) return std::move(pass).error();
-    auto place = queue_.take(info.priority, deadline);
-    if (!place) return std::move(place).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
     if (before) {
@@ -56,46 +55,31 @@ class Pool final : public RequestPool {
     }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
     if (info.is_sent != nullptr) *info.is_sent = true;
-    auto answer = receive(**connection, *place, *pass, deadline);
+    auto answer = receive(**connection, info.priority, *pass, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
   }
 
   [[nodiscard]] RequestStatistics statistics() const override {
-    return {queue_.running(), idle_.size(), queue_.waiting() + logins_.waiting() + tokens_.waiting()};
+    return {limiter_.working(), idle_.size(), limiter_.waiting()};
   }
 
   void end() override { context_.shutdown(); }
 
  private:
-  using Pass = auth::PasswordHashLimiter::Pass;
-
   /// Marks a slow request as stalled, so that other requests can use its place.
-  Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
+  Result<WipedBytes> receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
                              SteadyTime deadline) {
-    const bool may_stall = place.get_deleter().priority != PriorityClass::login;
+    const bool may_stall = priority != PriorityClass::login;
     auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
     if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
-    queue_.stall(place);
-    if (place.get_deleter().stalled) pass.reset();
+    limiter_.stall(pass);
     return connection.receive(deadline);
-  }
-
-  /// Waits until the login or token request may run. Any other request may run immediately. Clients with
-  /// different addresses are admitted in turn.
-  Result<Pass> enter(const Request& info, SteadyTime deadline) {
-    if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
-    if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
-    return Pass();
-  }
-
-  static auth::PasswordHashLimiter::Limits limits_of(PriorityClass priority, const PoolOptions& options) {
-    return {.at_once = class_limit(priority, options), .waiting = options.max_waiting_logins};
   }
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
-  /// REQUIRES: the caller has a place in the queue.
+  /// REQUIRES: the caller has a Pass.
   Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
     if (now() >= deadline) return deadline_passed();
     while (auto kept = idle_.take()) {
@@ -120,9 +104,7 @@ class Pool final : public RequestPool {
   const std::chrono::milliseconds connect_timeout_;
   const std::chrono::milliseconds slow_after_;
   zmq::context_t context_{1};
-  auth::PasswordHashLimiter logins_;
-  auth::PasswordHashLimiter tokens_;
-  FairQueue queue_;
+  Limiter limiter_;
   Outage outage_;
   IdleConnections idle_;
 };

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "master/salt/requests/fair_queue.h"
+#include "master/salt/requests/priority_class.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
