@@ -30,10 +30,6 @@ Error throttled(microseconds time) {
   return error;
 }
 
-Error too_many_threads() {
-  return {ErrorKind::unavailable, "Too many logins are being checked or are waiting; try again in a moment."};
-}
-
 Error cannot_be_counted() {
   return {ErrorKind::unavailable,
           "Logins are refused for now, because failed logins cannot be counted; the log has the cause."};
@@ -106,12 +102,17 @@ Result<bool> LoginGuard::check(const Who& who) {
   return refused_for > microseconds(0) ? throttled(refused_for) : Result(has_failed);
 }
 
-Result<LoginGuard::KeptThread> LoginGuard::keep_thread(Share share) {
-  KeptThread thread(&kept_);
-  const std::size_t before = kept_.fetch_add(1);
-  const std::size_t most = options_.threads * static_cast<std::size_t>(share) / 10;
-  if (options_.threads >= kEnoughThreads && before >= most) return too_many_threads();
-  return thread;
+Limiter::Limits LoginGuard::thread_limits(std::size_t threads) {
+  Limiter::Limits limits{.what = "logins"};
+  for (const std::size_t tenths : {7U, 8U, 9U}) {
+    const std::size_t most = threads < kEnoughThreads ? Limiter::kUnlimited : threads * tenths / 10;
+    limits.classes.push_back({.waiting = 0, .of_all = most});
+  }
+  return limits;
+}
+
+Result<Limiter::Pass> LoginGuard::keep_thread(Share share) {
+  return threads_.enter(static_cast<std::size_t>(share), {}, SteadyTime());
 }
 
 Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadline) {
@@ -157,7 +158,8 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
   };
   std::unique_lock lock(mutex_);
   if (!decided()) {
-    if (queued_ >= options_.max_queued) return too_many_threads();
+    if (queued_ >= options_.max_queued)
+      return Error{ErrorKind::unavailable, "Too many logins are waiting; try again in a moment."};
     ++queued_;
     const auto left = std::min<SteadyTime::duration>(deadline - clock_.steady(), kLongestRequest);
     const bool is_in_time = left_.wait_for(lock, left, decided);

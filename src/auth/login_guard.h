@@ -17,6 +17,7 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/limiter.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
@@ -35,19 +36,13 @@ class LoginGuard {
     std::string_view remote;
   };
 
-  /// The kinds of logins. The value of a kind is its share of the process's threads in tenths. A login begins
-  /// only if all logins together occupy less than this share. If the process has fewer than five threads,
-  /// there is no limit.
+  /// The kinds of logins. A login begins only if all logins together occupy less than the share of its kind
+  /// of the process's threads. If the process has fewer than five threads, there is no limit.
   enum class Share {
-    others_check = 7,  ///< The login waits while another thread checks the same credentials.
-    password = 8,
-    token = 9,  ///< The login asks a Salt master to check a token.
+    others_check,  ///< 70 %. The login waits while another thread checks the same credentials.
+    password,      ///< 80 %.
+    token,         ///< 90 %. The login asks a Salt master to check a token.
   };
-  struct ReleaseThread {
-    void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
-  };
-  /// While this object exists, its thread counts as occupied by a login.
-  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
   /// A running check of a password. If the limit is N failures away, at most N Attempts run at the same time.
   /// Concurrent guesses therefore cannot exceed the limit. An Attempt is not thread-safe.
@@ -71,7 +66,7 @@ class LoginGuard {
     LoginGuard* guard_;  // Null if the settings turn off the limits.
     Who who_;
     SteadyTime since_;
-    KeptThread thread_;
+    Limiter::Pass thread_;
     std::vector<std::string> entered_;  // The keys in `under_way_`.
     bool has_failed_ = false;
   };
@@ -87,9 +82,9 @@ class LoginGuard {
 
   void reset(const Who& who);
 
-  /// Counts the calling thread as occupied by a login. Errors: unavailable, if logins occupy too many
-  /// threads.
-  Result<KeptThread> keep_thread(Share share);
+  /// Counts the calling thread as occupied by a login while the Pass exists. Errors: unavailable, if logins
+  /// occupy too many threads.
+  Result<Limiter::Pass> keep_thread(Share share);
 
   /// Waits until a check of the user's password may begin. Errors: throttled, if the failures have reached
   /// the limit; unavailable, if too many threads wait; timeout, at `deadline`.
@@ -103,6 +98,8 @@ class LoginGuard {
   };
   using Buckets = std::array<Bucket, 2>;
 
+  /// Returns the limits of each `Share`.
+  [[nodiscard]] static Limiter::Limits thread_limits(std::size_t threads);
   [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
   [[nodiscard]] Buckets buckets_of(const Who& who) const;
   Result<void> enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline);
@@ -114,7 +111,7 @@ class LoginGuard {
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;
-  std::atomic<std::size_t> kept_ = 0;  // `kept_` is the number of threads that logins occupy.
+  Limiter threads_{thread_limits(options_.threads)};  // Limits the threads that logins occupy.
   // `delayed_` is the number of threads that wait before they answer a failed login.
   std::atomic<std::size_t> delayed_ = 0;
   // The number of failures that could not be written to the store.

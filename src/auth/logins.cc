@@ -239,8 +239,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
     const std::shared_future<Outcome> flight = found->second;
     const bool was_good = grants_.contains(key);
     lock.unlock();
-    const auto kept =
-        was_good ? LoginGuard::KeptThread() : guard_.keep_thread(LoginGuard::Share::others_check);
+    const auto kept = was_good ? Limiter::Pass() : guard_.keep_thread(LoginGuard::Share::others_check);
     if (!kept) return kept.error();
     if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
         std::future_status::ready) {
