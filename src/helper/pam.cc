@@ -1,50 +1,45 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cerrno>
-#include <charconv>
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <security/pam_appl.h>
 
 #include "helper/stream.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/secret.h"
-#include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
 
-// rest_fcgi_pam asks PAM about logins for the server rest_fcgi. PAM's modules are not thread-safe and often
-// need root, so this is a separate program. It reads requests from standard input and writes answers to
-// standard output. The server or a systemd socket unit starts rest_fcgi_pam.
+// rest_fcgi_pam asks PAM about one login for the server rest_fcgi. PAM's modules are not thread-safe and
+// often need root, so this is a separate program. It reads the request from standard input and writes the
+// answer to standard output. The server or a systemd socket unit starts rest_fcgi_pam for each login.
 
 namespace rest_fcgi::helper {
 namespace {
 
-using auth::pam::Answer;
 using auth::pam::Outcome;
 using auth::pam::Request;
+
+struct Answer {
+  Outcome outcome;
+  std::string text;  ///< The user's groups, one on each line, if the outcome is good, and else the reason.
+};
 
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
@@ -147,64 +142,17 @@ Outcome outcome_of(int status) {
 }
 
 Answer refusal(const Conversation& conversation, const char* phase) {
-  return {outcome_of(conversation.status()), std::string(phase) + ": " + conversation.cause(), {}};
-}
-
-constexpr const char* kShadow = "/etc/shadow";
-
-/// The PAM module pam_unix needs root, or the right to read /etc/shadow, to check passwords of other users.
-bool may_check_other_users() {
-  return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
-}
-
-/// libpam uses the name of a PAM service in lower case.
-std::string file_name_of(std::string_view service) {
-  std::string name(service);
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
-
-/// Returns the path of the file of a PAM service, or an empty text if there is no file. If `confdir` is
-/// empty, looks in the system's folders.
-std::string path_of(const std::string& service, const std::string& confdir) {
-  const std::vector<std::string> folders =
-      confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
-  for (const std::string& folder : folders) {
-    std::string path = service;
-    if (!service.starts_with('/')) path.insert(0, "/").insert(0, folder);
-    if (::access(path.c_str(), F_OK) == 0) return path;
-  }
-  return {};
-}
-
-/// Returns whether the file of a PAM service, or a file that it includes, names pam_unix in an `auth` line.
-bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // libpam has the same limit for nested files.
-  std::ifstream file(path_of(service, confdir));
-  for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string type;
-    std::string control;
-    std::string module;
-    words >> type >> control;
-    if (type == "@include" && uses_pam_unix(control, confdir, depth + 1)) return true;
-    if (type != "auth" && type != "-auth") continue;
-    if (line.find("pam_unix") != std::string::npos) return true;
-    words >> module;
-    const bool is_include = control == "include" || control == "substack";
-    if (is_include && uses_pam_unix(module, confdir, depth + 1)) return true;
-  }
-  return false;
+  return {outcome_of(conversation.status()), std::string(phase) + ": " + conversation.cause()};
 }
 
 /// Asks PAM whether the password is right and whether the account may be used. REQUIRES: `request.service` is
 /// a file name.
 Answer verify(const Request& request, const std::string& confdir) {
-  if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
-  if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
+  if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed"};
+  if (request.password.size() == 0) return {Outcome::refused, "the password is empty"};
   // PAM's modules would read a password only up to a NUL byte, so a password with a NUL byte is refused.
   if (request.password.reveal().find('\0') != std::string_view::npos) {
-    return {Outcome::refused, "the password contains a NUL byte", {}};
+    return {Outcome::refused, "the password contains a NUL byte"};
   }
   const std::string remote(request.remote);
   Conversation conversation(request, confdir);
@@ -214,131 +162,58 @@ Answer verify(const Request& request, const std::string& confdir) {
   }) && conversation.step([](pam_handle_t* handle) {
     return ::pam_set_item(handle, PAM_FAIL_DELAY, reinterpret_cast<const void*>(&no_delay));
   });
-  if (!started) return {Outcome::failed, "start: " + conversation.cause(), {}};
+  if (!started) return {Outcome::failed, "start: " + conversation.cause()};
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
   // Refuses a service in which a module such as pam_rootok accepts a login without a password.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed,
-            "authentication: no module of this PAM service asked for the password; choose another service",
-            {}};
+            "authentication: no module of this PAM service asked for the password; choose another service"};
   }
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_acct_mgmt(handle, kFlags); })) {
     return refusal(conversation, "account");
   }
-  return {Outcome::good, {}, group_names_of(std::string(request.username))};
+  std::string groups;
+  for (const std::string& group : group_names_of(std::string(request.username))) groups += group + "\n";
+  return {Outcome::good, groups};
 }
 
 /// Returns why this process cannot check logins with the PAM service `name`, or an empty text if it can.
 std::string why_unusable(std::string_view name, const std::string& confdir) {
-  const std::string service = file_name_of(name);
-  const std::string path = path_of(service, confdir);
-  if (path.empty()) {
-    return "the PAM service " + service + " has no file in " + (confdir.empty() ? "/etc/pam.d" : confdir);
+  const std::string service = lower(name);  // libpam looks for the file in lower case.
+  const std::string folder = confdir.empty() ? "/etc/pam.d" : confdir;
+  if (::access((folder + "/" + service).c_str(), R_OK) != 0 &&
+      ::access(("/usr/lib/pam.d/" + service).c_str(), R_OK) != 0) {
+    return "the PAM service " + service + " has no file in " + folder +
+           " that the helper can read, so PAM uses the service other";
   }
-  if (::access(path.c_str(), R_OK) != 0) return "the helper cannot read " + path;
-  if (uses_pam_unix(service, confdir) && !may_check_other_users()) {
-    return path + " uses pam_unix, and the helper runs as user id " + std::to_string(::geteuid()) +
-           ", which may not read " + kShadow +
-           ": run it as root from a socket unit (pam_helper: unix:PATH), or give that user the group shadow";
+  if (::geteuid() != 0 && ::access("/etc/shadow", R_OK) != 0) {
+    return "the helper runs as user id " + std::to_string(::geteuid()) +
+           ", which may not read /etc/shadow, so pam_unix refuses all passwords: run the helper as root from "
+           "a socket "
+           "unit (pam_helper: unix:PATH), or give that user the group shadow";
   }
   return {};
 }
 
-// A burst may have as many wrong passwords as the limit allows in this number of seconds.
-constexpr int kBurst = 5;
-
-/// All processes read the same clock, and the clock never goes back.
-std::chrono::nanoseconds now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_BOOTTIME, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-/// Limits how many passwords may be wrong per second on average. A burst may have five times as many wrong
-/// passwords. All processes of rest_fcgi_pam with the same folder share the limit. Not thread-safe.
-class FailureRate {
- public:
-  /// Opens the file in `folder` in which the processes count wrong passwords. If the file cannot be used,
-  /// this process counts alone.
-  FailureRate(int each_second, const std::string& folder)
-      : interval_(Time(std::chrono::seconds(1)) / each_second) {
-    if (folder.empty()) return;
-    const std::string path = folder + "/failures";
-    file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (!file_)
-      std::fprintf(stderr,
-                   "rest_fcgi_pam: %s: %s; this process does not share its count of wrong passwords\n",
-                   path.c_str(), ::strerror(errno));
-  }
-
-  /// Counts a password as wrong before the check. Returns false if too many passwords were wrong and the
-  /// caller must not check this password.
-  [[nodiscard]] bool enter() {
-    bool has_room = false;
-    change([&] {
-      const Time time = now();
-      const Time most = time + kBurst * std::chrono::seconds(1);
-      counted_until_ = std::clamp(counted_until_, time, most);
-      has_room = counted_until_ + interval_ <= most;
-      if (has_room) counted_until_ += interval_;
-    });
-    return has_room;
-  }
-
-  void uncount() {
-    change([this] { counted_until_ -= interval_; });
-  }
-
- private:
-  using Time = std::chrono::nanoseconds;
-
-  /// Reads and writes `counted_until_` in the file under the file's lock, and calls `change` in between.
-  template <class Change>
-  void change(const Change& change) {
-    if (!file_) return change();
-    ::flock(file_.get(), LOCK_EX);
-    std::int64_t stored = 0;
-    if (::pread(file_.get(), &stored, sizeof stored, 0) == sizeof stored) counted_until_ = Time(stored);
-    change();
-    stored = counted_until_.count();
-    if (::pwrite(file_.get(), &stored, sizeof stored, 0) < 0) file_.reset();
-    if (file_) ::flock(file_.get(), LOCK_UN);
-  }
-
-  const Time interval_;
-  UniqueFd file_;
-  // Each wrong password moves this time ahead by `interval_`, beginning at the present time at the earliest.
-  // If the time is `kBurst` seconds ahead, further passwords are refused.
-  Time counted_until_{0};
-};
-
-// The time limit for a request in seconds. rest_fcgi itself waits only 30 seconds.
-constexpr unsigned kLongestRequest = 60;
+// The time limit of this process in seconds. rest_fcgi itself waits only 30 seconds.
+constexpr unsigned kLongestLife = 60;
+// The time in seconds that this process stays after a wrong password. It counts as a connection of the socket
+// unit for so long. A process that guesses passwords over the socket can therefore try only as many passwords
+// in this time as the unit allows connections.
+constexpr unsigned kStayAfterRefusal = 1;
 
 constexpr const char* kUsage =
-    "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
-    "Answers requests of rest_fcgi about system users on standard input and output.\n\n"
+    "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER]\n"
+    "Answers one request of rest_fcgi about a system user on standard input and output.\n\n"
     "  --confdir DIR  the folder of the PAM services' files, instead of /etc/pam.d\n"
-    "  --peer USER    answer only if this user or root is at the other end of the socket\n"
-    "  --rate N       the limit of wrong passwords per second (default: 10); a burst may have five times as "
-    "many.\n"
-    "                 All helpers with the same $RUNTIME_DIRECTORY share this limit\n";
-
-constexpr int kRate = 10;
-constexpr int kMaxRate = 10'000;
+    "  --peer USER    answer only if this user or root is at the other end of the socket\n";
 
 struct Arguments {
   std::string confdir;
   std::string peer;
-  int rate = kRate;
 };
-
-bool read_rate(std::string_view text, int& rate) {
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), rate);
-  return error == std::errc() && end == text.end() && rate >= 1 && rate <= kMaxRate;
-}
 
 std::optional<Arguments> read_arguments(int argc, char** argv) {
   Arguments arguments;
@@ -349,7 +224,7 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
       arguments.confdir = argv[i + 1];
     } else if (option == "--peer") {
       arguments.peer = argv[i + 1];
-    } else if (option != "--rate" || !read_rate(argv[i + 1], arguments.rate)) {
+    } else {
       return std::nullopt;
     }
   }
@@ -369,57 +244,51 @@ void harden() {
   ::umask(077);
 }
 
-/// Programs that PAM's modules start do not inherit the duplicate of `fd`.
-int take(int fd) {
-  return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-}
-
-/// The output of PAM's modules must not get between the answers to rest_fcgi.
+/// The output of PAM's modules must not get into the answer to rest_fcgi.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
          ::dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO;
 }
 
-Answer answer(const Request& request, const std::string& confdir, FailureRate& rate) {
-  if (!auth::pam::is_service(request.service))
-    return {Outcome::failed, "the name of the PAM service is malformed", {}};
-  if (request.ask == auth::pam::Ask::verify) {
-    if (!rate.enter()) return {Outcome::busy, "too many wrong passwords in the last seconds", {}};
-    Answer verified = verify(request, confdir);
-    if (verified.outcome == Outcome::good) rate.uncount();
-    return verified;
-  }
+/// Reads up to the end of the input. The result is empty if the input is too long or cannot be read.
+WipedBytes read_input(int fd) {
+  WipedBytes bytes(auth::pam::kMaxRequest + 1);
+  std::size_t size = 0;
+  ssize_t got = 0;
+  while (size < bytes.size() && (got = ::read(fd, bytes.data() + size, bytes.size() - size)) > 0)
+    size += static_cast<std::size_t>(got);
+  bytes.resize(got == 0 ? size : 0);
+  return bytes;
+}
+
+Answer answer(const Request& request, const std::string& confdir) {
+  if (!request.username.empty()) return verify(request, confdir);
   std::string cause = why_unusable(request.service, confdir);
-  return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
+  return {cause.empty() ? Outcome::good : Outcome::failed, std::move(cause)};
 }
 
-/// Returns std::nullopt at the end of the input, or if the frame is malformed.
-std::optional<WipedBytes> read_body(int fd) {
-  std::array<char, auth::pam::kHeader> header{};
-  if (!read_all(fd, header.data(), header.size())) return std::nullopt;
-  const auto size = auth::pam::body_size({header.data(), header.size()});
-  if (!size) return std::nullopt;
-  WipedBytes body(*size);
-  if (!read_all(fd, body.data(), body.size())) return std::nullopt;
-  return body;
-}
-
-int serve(int in, int out, const Arguments& arguments) {
-  const char* const folder = std::getenv("RUNTIME_DIRECTORY");
-  FailureRate rate(arguments.rate, folder != nullptr ? folder : "");
-  while (const auto body = read_body(in)) {
-    const auto request = auth::pam::read_request({body->data(), body->size()});
-    if (!request)
-      return complain("found a malformed request; rest_fcgi and rest_fcgi_pam must have the same version");
-    // If a PAM module hangs, SIGALRM ends this process.
-    ::alarm(kLongestRequest);
-    WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
-    ::alarm(0);
-    if (frame.empty())
-      frame = to_frame(Answer{Outcome::failed, "the user has too many groups for one answer", {}});
-    if (!write_all(out, frame.data(), frame.size())) break;
-  }
+int serve(const Arguments& arguments) {
+  const WipedBytes input = read_input(STDIN_FILENO);
+  // Programs that PAM's modules start do not inherit this file.
+  const int out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (out < 0 || !redirect_standard_streams()) return complain("standard output is not open");
+  std::string_view rest(input.data(), input.size());
+  Request request;
+  for (std::string_view* const line : {&request.service, &request.username, &request.remote})
+    *line = next_token(rest, '\n');
+  request.password = SecretView(rest);
+  if (!auth::pam::is_service(request.service))
+    return complain("found a malformed request; rest_fcgi and rest_fcgi_pam must have the same version");
+  const Answer found = answer(request, arguments.confdir);
+  std::string reply(1, static_cast<char>(found.outcome));
+  reply += found.text;
+  if (reply.size() > 1 && !reply.ends_with('\n')) reply += '\n';
+  if (!write_all(out, reply.data(), reply.size())) return EXIT_FAILURE;
+  // Ends the answer, even if a child process of a PAM module keeps the socket open.
+  ::shutdown(out, SHUT_WR);
+  ::close(out);
+  if (found.outcome == Outcome::refused) ::sleep(kStayAfterRefusal);
   return EXIT_SUCCESS;
 }
 
@@ -434,11 +303,8 @@ int run(int argc, char** argv) {
     return complain("refused: standard input must be a socket with the user " + arguments->peer +
                     " or root at its other end");
   }
-  const int in = take(STDIN_FILENO);
-  const int out = take(STDOUT_FILENO);
-  if (in < 0 || out < 0 || !redirect_standard_streams())
-    return complain("standard input or standard output is not open");
-  return serve(in, out, *arguments);
+  ::alarm(kLongestLife);  // If a PAM module hangs, SIGALRM ends this process.
+  return serve(*arguments);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "etcd/watch_messages.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
-#include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/process/run_wire.h"
 #include "targets.h"
 
@@ -164,35 +163,18 @@ void etcd(std::string_view input) {
 }
 
 void helpers(std::string_view input) {
-  if (input.empty()) return;
-  const std::string_view frame = input.substr(1);
-  const auto is_frame = [frame](const auto& written) {
-    return std::equal(written.begin(), written.end(), frame.begin(), frame.end());
-  };
-  static_assert(auth::pam::kHeader == process::wire::kHeader);
-  const std::string_view header = frame.substr(0, auth::pam::kHeader);
-  const std::string_view rest = frame.substr(header.size());
-  if (header.size() < auth::pam::kHeader) return;
-  if (input.front() == 'r') {
-    const auto size = process::wire::length_in(header);
-    require(!size || *size <= process::wire::kMaxOrder, "an order is larger than it may be");
-    const auto order = process::wire::read_order(rest);
-    if (!order) return;
-    require(!order->argv.empty(), "an order has no program");
-    // The decoder accepts several forms of a StartOrder, but the encoder writes only one form. The test
-    // therefore compares two encoded forms.
-    const std::string written = process::wire::to_bytes(*order);
-    const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
-    require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");
-    return;
-  }
-  const auto size = auth::pam::body_size(header);
-  require(!size || *size <= auth::pam::kMaxBody, "a frame is larger than it may be");
-  if (size != rest.size()) return;
-  const auto request = auth::pam::read_request(rest);
-  require(!request || is_frame(auth::pam::to_frame(*request)), "a request is read that is not written");
-  const auto answer = auth::pam::read_answer(rest);
-  require(!answer || is_frame(auth::pam::to_frame(*answer)), "an answer is read that is not written");
+  const std::string_view header = input.substr(0, process::wire::kHeader);
+  if (header.size() < process::wire::kHeader) return;
+  const auto size = process::wire::length_in(header);
+  require(!size || *size <= process::wire::kMaxOrder, "an order is larger than it may be");
+  const auto order = process::wire::read_order(input.substr(header.size()));
+  if (!order) return;
+  require(!order->argv.empty(), "an order has no program");
+  // The decoder accepts several forms of a StartOrder, but the encoder writes only one form. The test
+  // therefore compares two encoded forms.
+  const std::string written = process::wire::to_bytes(*order);
+  const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
+  require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");
 }
 
 }  // namespace rest_fcgi::fuzz

@@ -49,8 +49,7 @@ void expression(std::string_view input);
 /// Reads replies of etcd: the input once as a stream of JSON objects, and once as a single reply.
 void etcd(std::string_view input);
 
-/// Reads messages between rest_fcgi and its helper programs. The first byte of the input selects the program
-/// that sends the message.
+/// Reads orders from rest_fcgi to its helper program rest_fcgi_run.
 void helpers(std::string_view input);
 
 struct Target {

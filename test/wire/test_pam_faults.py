@@ -25,7 +25,7 @@ def api(start, front, directory):
     compiler = shlex.split(os.environ.get("CC", "cc"))
     subprocess.run([*compiler, "-O1", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", module, SOURCE, "-lpam"], check=True)
     (directory / "faults").write_text(f"auth required {module}\naccount required {module}\n")
-    helper.write_text(f"#!/bin/sh\nexec {daemons.BINARY.parent / 'rest_fcgi_pam'} --rate 10000 --confdir {directory}\n")
+    helper.write_text(f"#!/bin/sh\nexec {daemons.BINARY.parent / 'rest_fcgi_pam'} --confdir {directory}\n")
     helper.chmod(0o700)
     guard = {"login_guard": {"tries": 2, "address_tries": 1000}}
     settings = {"auth.pam.service": "faults", "external_auth": {"pam": {"*": ["test.ping"]}}, "rest_fcgi": {"pam_helper": str(helper), **guard}}
@@ -58,6 +58,6 @@ def test_only_the_answer_success_lets_a_user_in(api):
     assert login(api, "good") == 200
 
 
-def test_a_helper_without_free_descriptors_is_replaced(api):
+def test_a_helper_without_free_descriptors_disturbs_no_other_login(api):
     assert login(api, "auth-descriptors") == 500
     assert login(api, "good") == 200

@@ -1,44 +1,27 @@
 # SPDX-License-Identifier: MIT
 
-import struct
 import subprocess
 
 from . import daemon as daemons
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
-VERIFY, CHECK = 1, 2
-GOOD, REFUSED, FAILED, BUSY = 1, 2, 3, 5
+GOOD, REFUSED, FAILED = "g", "r", "f"
 
 
-def helper(*args, stdin=b"", **environment):
+def helper(*args, stdin=b""):
     given = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
-    return subprocess.run([HELPER, *args], **given, capture_output=True, timeout=30, env=environment)
+    return subprocess.run([HELPER, *args], **given, capture_output=True, timeout=30, env={})
 
 
-def frame(ask, *texts, version=1):
-    body = struct.pack(">BB", version, ask) + b"".join(struct.pack(">H", len(t)) + t.encode() for t in texts)
-    return struct.pack(">I", len(body)) + body
+def request(service, user="", password="", remote=""):
+    """Returns the bytes of a request. Without a user, the helper only checks the service."""
+    return f"{service}\n{user}\n{remote}\n{password}".encode()
 
 
-def answers(output):
-    """Returns the outcomes and texts in the output of the PAM helper."""
-    found = []
-    while output:
-        (size,) = struct.unpack(">I", output[:4])
-        version, outcome, length = struct.unpack(">BBH", output[4:8])
-        assert version == 1
-        found.append((outcome, output[8 : 8 + length].decode()))
-        output = output[4 + size :]
-    return found
-
-
-def ask(directory, stacks, what, services):
-    """Asks the helper about services with an unknown user.
-    The services are files in `directory`, or those of this host if `directory` is None."""
-    for service, text in stacks.items():
-        (directory / service).write_text(text)
-    requests = [frame(what, service, "rfcgi_nobody", "no password of theirs", "") for service in services]
+def ask(directory, service, *login):
+    """Returns the outcome and the text of the helper's answer. The services are files in `directory`, or those of this host if
+    `directory` is None."""
     confdir = ["--confdir", str(directory)] if directory else []
-    result = helper(*confdir, "--rate", "10000", stdin=b"".join(requests))
+    result = helper(*confdir, stdin=request(service, *login))
     assert result.returncode == 0, result.stderr
-    return dict(zip(services, answers(result.stdout), strict=True))
+    return result.stdout[:1].decode(), result.stdout[1:].decode()
