@@ -118,8 +118,11 @@ Span value_after(std::string_view text, std::size_t separator) {
   const char quote = byte_at(text, mark);
   if (quote == '"' || quote == '\'') return {mark + 1, closing_quote(text, mark + 1, quote, mark - at)};
   const bool is_list = byte_at(text, at) == '[' || byte_at(text, at) == '{';
-  const std::string_view ends = is_list ? "\r\n" : text[separator] == ':' ? "\"'\r\n" : "\"',;& \t\r\n";
-  return {at, std::min(text.find_first_of(ends, at), text.size())};
+  const std::string_view ends = is_list ? "\r\n" : text[separator] == ':' ? "\"'\r\n" : "\"'& \t\r\n";
+  std::size_t end = std::min(text.find_first_of(ends, at), text.size());
+  // A comma or a semicolon can be a part of a password, but not at its end: `password=a,b, user=c`.
+  if (!is_list && text[separator] != ':' && end > at && (text[end - 1] == ',' || text[end - 1] == ';')) --end;
+  return {at, end};
 }
 
 /// Returns the position of the password in the URL whose `://` is at `colon`, or an empty Span.

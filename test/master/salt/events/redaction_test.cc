@@ -165,7 +165,7 @@ TEST_CASE("in a text only the value after a secret's name is hidden") {
            Text{"password=[hidden]", "a b;\nc&d", TextKind::argument},
            Text{"password=[hidden]", "'a' b", TextKind::argument},
            Text{"mysql password=[hidden] b", "x", TextKind::argument},
-           Text{"password=[hidden];x"},
+           Text{"password=[hidden]&x", "a;b,c"},
            Text{"password=[hidden], b=2"},
            Text{"password=[hidden] other"},
            Text{"password=[hidden]\tb"},
