@@ -42,10 +42,9 @@ constexpr std::string_view kProxyHint =
 
 void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time) {
   const std::string whom = is_of_user ? format("user \"{}\" at", for_log(who.username)) : "all users at";
-  const bool is_loopback = who.remote.starts_with("127.") || who.remote == "::1";
   log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failed logins{}", whom,
                       for_log(who.remote), std::chrono::ceil<seconds>(time).count(),
-                      is_loopback ? kProxyHint : ""));
+                      http::is_loopback(who.remote) ? kProxyHint : ""));
 }
 
 /// Returns the key of a failure counter. The key is a hash, because users may type a password as their name.

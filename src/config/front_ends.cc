@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/addresses.h"
 
@@ -341,8 +342,7 @@ void read_streams(Reader& section, Settings& settings) {
 
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   static constexpr std::string_view kUnix = "unix:";
-  const std::size_t colon = node.text.rfind(':');
-  if (!node.is(Kind::string) || colon == std::string::npos) return std::nullopt;
+  if (!node.is(Kind::string)) return std::nullopt;
   gateway::HttpOptions options;
   options.name = "metrics";
   options.is_monitoring = true;
@@ -350,10 +350,10 @@ std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
     options.unix_path = node.text.substr(kUnix.size());
     return options.unix_path.starts_with('/') ? std::optional(std::move(options)) : std::nullopt;
   }
-  const auto port = parse_port(std::string_view(node.text).substr(colon + 1));
-  options.host = without_brackets(std::string_view(node.text).substr(0, colon));
-  if (!port || !is_host(options.host)) return std::nullopt;
-  options.port = *port;
+  const auto where = parse_host_port(node.text);
+  if (!where) return std::nullopt;
+  options.host = where->host;
+  options.port = where->port;
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
@@ -71,18 +72,10 @@ struct Profile {
   bool encode_values = true;
 };
 
-std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
-  const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
-  const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
-  const std::size_t bracket = text.find(']');
-  const std::size_t colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
-  const std::string_view name = std::string_view(text).substr(0, colon);
-  const std::string_view bare = without_brackets(name);
-  if (!is_host(bare) || (bare.find(':') != std::string_view::npos) != (bare.size() < name.size())) {
-    return std::nullopt;
-  }
-  if (colon == std::string::npos) return format("{}:{}", text, port);
-  return parse_port(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
+std::optional<std::string> authority_of(std::string_view text, std::size_t port) {
+  if (parse_host_port(text)) return std::string(text);
+  const std::string_view host = without_brackets(text);
+  return is_host(host) ? std::optional(host_port_text(host, port)) : std::nullopt;
 }
 
 void read_endpoints(Reader& from, etcd::Options& options) {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -316,27 +316,10 @@ std::optional<log::Level> level_of(std::string_view name) {
   return log::level_named(lower(trimmed(name)));
 }
 
-std::string_view without_brackets(std::string_view host) {
-  const bool has_brackets = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
-  return has_brackets ? host.substr(1, host.size() - 2) : host;
-}
-
-bool is_host(std::string_view host) {
-  constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
-  if (host.find(':') != std::string_view::npos)
-    return http::Addresses::is_address(host.substr(0, host.find('%')));
-  // The resolver reads a name as an IPv4 address if the part after the last dot is a number. Without a dot,
-  // `rfind(...) + 1` is 0, so the whole host is checked.
-  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));
-  return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
-}
-
 bool is_listen_address(std::string_view address) {
   if (address == "fd:0") return true;
   if (address.starts_with("unix:")) return address.size() > 5;
-  if (!address.starts_with("tcp:")) return false;
-  const std::size_t colon = address.rfind(':');
-  return colon > 4 && parse_port(address.substr(colon + 1));
+  return address.starts_with("tcp:") && parse_host_port(address.substr(4));
 }
 
 }  // namespace rest_fcgi::config

@@ -233,11 +233,6 @@ template <class Things>
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
 
-/// Returns ADDRESS for `[ADDRESS]`. Returns any other text unchanged.
-[[nodiscard]] std::string_view without_brackets(std::string_view host);
-
-/// Returns whether `host` is a host name, an IPv4 address, or an IPv6 address without brackets.
-[[nodiscard]] bool is_host(std::string_view host);
 inline constexpr std::string_view kHostExpected = "an IP address such as 192.0.2.7 or ::1, or a host name";
 
 [[nodiscard]] bool is_listen_address(std::string_view address);

@@ -10,6 +10,7 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/text.h"
@@ -98,9 +99,7 @@ std::string audit_line(const Settings& settings) {
 }
 
 std::string url_of(const gateway::HttpOptions& options) {
-  const bool ipv6 = options.host.find(':') != std::string::npos;
-  return format("{}://{}:{}", options.ssl_crt.empty() ? "http" : "https",
-                ipv6 ? format("[{}]", options.host) : options.host, options.port);
+  return (options.ssl_crt.empty() ? "http://" : "https://") + host_port_text(options.host, options.port);
 }
 
 std::string listen_line(const Settings& settings) {

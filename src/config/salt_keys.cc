@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {

@@ -53,7 +53,7 @@ std::size_t most_values(std::string_view text) {
   return count;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks_behind(std::string_view text) {
   while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos) {
     text.remove_suffix(1);
   }
@@ -132,7 +132,7 @@ class JsonDocument::Builder {
   /// null.
   bool add_lone_scalar() {
     const std::size_t start = here();
-    const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
+    const std::string_view token = without_blanks_behind({document_.text_.data() + start, size_ - start});
     if (token[0] != '"') return add_scalar(token);
     ondemand::raw_json_string raw;
     if (auto code = found_.get_raw_json_string().get(raw)) return fail(code, here());
@@ -155,7 +155,7 @@ class JsonDocument::Builder {
         return add_string(raw);
       }
       default:
-        return add_scalar(trimmed(value.raw_json_token()));
+        return add_scalar(without_blanks_behind(value.raw_json_token()));
     }
   }
 

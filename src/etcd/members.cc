@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "etcd/messages.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -18,20 +19,9 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-bool is_host(std::string_view host) {
-  if (host.starts_with('[') && host.ends_with(']')) {
-    return only_of(lower(host.substr(1, host.size() - 2)), "0123456789abcdef:.");
-  }
-  return only_of(lower(host), "0123456789abcdefghijklmnopqrstuvwxyz.-_");
-}
-
 bool is_endpoint(std::string_view url) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!url.starts_with(scheme)) continue;
-    const std::string_view authority = url.substr(scheme.size());
-    const std::size_t colon = authority.rfind(':');
-    return colon != std::string_view::npos && is_host(authority.substr(0, colon)) &&
-           parse_port(authority.substr(colon + 1));
+    if (url.starts_with(scheme)) return parse_host_port(url.substr(scheme.size())).has_value();
   }
   return false;
 }

@@ -15,11 +15,11 @@
 #include <string_view>
 #include <utility>
 
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/socket_holder.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
-#include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -30,7 +30,8 @@ constexpr int kBacklog = 65535;
 constexpr std::string_view kAccepted =
     "accepted are unix:PATH, tcp:HOST:PORT, and fd:0 for a listening socket on file descriptor 0";
 constexpr std::string_view kTcpAccepted =
-    "accepted are addresses such as tcp:127.0.0.1:9000, tcp:[::1]:9000 and tcp:localhost:9000";
+    "accepted are IP addresses with a port from 1 to 65535, such as tcp:127.0.0.1:9000, tcp:[::1]:9000 and "
+    "tcp:localhost:9000";
 
 Error failure(std::string_view why) {
   return {ErrorKind::configuration, std::string(why), {}};
@@ -51,29 +52,6 @@ Error bind_failure(const sockaddr& address) {
       format("{}; this process has no permission to open the port: under systemd, the service needs "
              "SocketBindAllow=, and CAP_NET_BIND_SERVICE for a port below 1024",
              errno_text(error)));
-}
-
-struct HostPort {
-  std::string host;
-  in_port_t port = 0;
-};
-
-Result<HostPort> split(std::string_view address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
-  std::string_view host = address.substr(0, colon);
-  const std::string_view port_text = address.substr(colon + 1);
-  const auto port = parse_port(port_text);
-  if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
-
-  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
-  if (brackets) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return failure(format("an IPv6 address has to be in brackets; {}", kTcpAccepted));
-  }
-  if (host == "localhost" && !brackets) host = "127.0.0.1";
-  return HostPort{std::string(host), *port};
 }
 
 bool is_loopback(const sockaddr& address) {
@@ -198,12 +176,10 @@ Result<FoundAddress> find_address(const std::string& host, in_port_t port) {
 }
 
 Result<FoundAddress> find_fastcgi_address(std::string_view host_port, bool allow_remote) {
-  auto where = split(host_port);
-  if (!where) return std::move(where).error();
-  if (!http::Addresses::is_address(where->host)) {
-    return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
-  }
-  auto found = find_address(where->host, where->port);
+  const HostPort where = parse_host_port(host_port).value_or(HostPort());
+  const std::string host(where.host == "localhost" ? "127.0.0.1" : where.host);
+  if (!IpAddress::parse(host)) return failure(format("found '{}'; {}", host_port, kTcpAccepted));
+  auto found = find_address(host, where.port);
   if (found && !is_loopback(*(*found)->ai_addr) && !allow_remote) {
     return failure(
         "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
@@ -330,8 +306,7 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
 }
 
 std::string name_of(const HttpOptions& options) {
-  const bool v6 = options.host.find(':') != std::string::npos;
-  return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
+  return host_port_text(options.host, options.port);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netapi/audit.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/http/addresses.h"
@@ -25,8 +26,8 @@ bool Refusals::count(std::string_view remote, std::string_view outcome, bool as_
   if (found == addresses_.end()) {
     const bool has_room = addresses_.size() < kMostAddresses;
     if (!has_room) network = kOthers;
-    const bool is_network =
-        has_room && remote.find(':') != std::string_view::npos && http::Addresses::is_address(remote);
+    const auto address = IpAddress::parse(remote);
+    const bool is_network = address && address->version() == 6;
     const std::string shown = has_room ? format("{}{}", remote, is_network ? "/64" : "") : kOthers;
     found = addresses_.try_emplace(std::move(network), Address{shown, as_json}).first;
   }

@@ -235,16 +235,16 @@ TEST_CASE("an address other than loopback requires allow_remote") {
 }
 
 TEST_CASE("a malformed TCP address is an error with an example") {
-  CHECK(contains(refusal("tcp:127.0.0.1"), "the port is missing"));
-  CHECK(contains(refusal("tcp:"), "the port is missing"));
   for (const char* port : {"", "0", "65536", "-1", "80x", "http", " 80"}) {
     const std::string message = refusal("tcp:127.0.0.1:" + std::string(port));
-    CHECK(contains(message, "'" + std::string(port) + "' is not a port from 1 to 65535"));
+    CHECK(contains(message, "found '127.0.0.1:" + std::string(port) + "'"));
+    CHECK(contains(message, "a port from 1 to 65535"));
     CHECK(contains(message, "tcp:[::1]:9000"));
   }
-  CHECK(contains(refusal("tcp:::1:9000"), "an IPv6 address has to be in brackets"));
-  for (const char* host : {"", "salt.example", "127.0.0", "[localhost]", "[::1", "256.0.0.1"}) {
-    const std::string message = refusal("tcp:" + std::string(host) + ":9000");
+  for (const char* where : {"", "127.0.0.1", "::1:9000", ":9000", "salt.example:9000", "127.0.0:9000",
+                            "[localhost]:9000", "[::1:9000", "256.0.0.1:9000"}) {
+    const std::string message = refusal("tcp:" + std::string(where));
+    CHECK(contains(message, "found '" + std::string(where) + "'"));
     CHECK(contains(message, "such as tcp:127.0.0.1:9000"));
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::http {
@@ -21,22 +21,13 @@ class Addresses {
 
   [[nodiscard]] bool has(std::string_view address) const;
 
-  [[nodiscard]] static bool is_address(std::string_view text) { return bytes_of(text).has_value(); }
-
   /// Returns the standard text of an address, such as `192.0.2.7` for `::ffff:192.0.2.7`. Returns
   /// std::nullopt if `address` is malformed.
   [[nodiscard]] static std::optional<std::string> normalized(std::string_view address);
 
  private:
-  struct Network {
-    // An IPv4 address is stored as ::ffff:a.b.c.d.
-    std::array<unsigned char, 16> bytes;
-    unsigned bits;
-  };
-  [[nodiscard]] static std::optional<std::array<unsigned char, 16>> bytes_of(std::string_view address);
-
   bool all_ = false;
-  std::vector<Network> networks_;
+  std::vector<IpNetwork> networks_;  // IPv4 networks are stored as networks in ::ffff:0:0/96.
 };
 
 /// Returns the client's address. If `peer` is a proxy, returns the last address in `forwarded_for`

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "master/salt/calls/messages.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -12,12 +13,6 @@ namespace {
 /// The limits of asynchronous wheels. The limits are small, because each wheel occupies a worker of the
 /// master, and the request of each wheel may be large.
 constexpr master::Workers::Limits kBackground{2, 50};
-
-std::string uri_of(const Options& options) {
-  const bool ipv6 = options.interface.find(':') != std::string::npos;
-  return format("tcp://{}:{}", ipv6 ? format("[{}]", options.interface) : options.interface,
-                options.ret_port);
-}
 
 BusOptions bus_options(const Options& options) {
   BusOptions bus;
@@ -80,7 +75,7 @@ std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
 Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
                                               master::JidReserve reserve_jids) {
   PoolOptions pool;
-  pool.uri = uri_of(options);
+  pool.uri = "tcp://" + host_port_text(options.interface, options.ret_port);
   pool.connections = options.master_connections;
   pool.worker_threads = options.worker_threads;
   pool.max_waiting_logins = options.max_waiting_logins;

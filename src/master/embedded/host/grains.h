@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "master/embedded/host/ip_address.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/json.h"
 
 /// The grains of this host, as in Salt's `grains/core.py`.

@@ -14,10 +14,10 @@
 #include <variant>
 #include <vector>
 
-#include "master/embedded/host/ip_address.h"
 #include "master/embedded/minion.h"
 #include "master/embedded/target/work.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/core/result.h"

@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "master/salt/release_series.h"
+#include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/pattern.h"
-#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -79,13 +78,6 @@ zmq::message_t message_of(WipedBytes bytes) {
 long remaining(SteadyTime until) {
   const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
   return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
-}
-
-constexpr std::string_view kScheme = "tcp://";
-
-bool is_host(std::string_view host) {
-  static const auto form = Regex::compile(R"(\[[0-9A-Za-z:.%_-]+\]|[0-9A-Za-z._-]+)");
-  return form && form->match_all(host);
 }
 
 }  // namespace
@@ -197,12 +189,8 @@ Result<WipedBytes> Connection::receive_frames() {
 }
 
 Result<void> check_endpoint(std::string_view uri) {
-  const std::string_view place = uri.substr(std::min(uri.size(), kScheme.size()));
-  const std::size_t colon = place.rfind(':');
-  if (uri.starts_with(kScheme) && colon != std::string_view::npos && is_host(place.substr(0, colon)) &&
-      parse_port(place.substr(colon + 1))) {
-    return {};
-  }
+  constexpr std::string_view kScheme = "tcp://";
+  if (uri.starts_with(kScheme) && parse_host_port(uri.substr(kScheme.size()))) return {};
   return Error{ErrorKind::configuration,
                format("The Salt Master's address: found `{}`, expected `tcp://HOST:PORT` with a name or an "
                       "address, brackets around an IPv6 address, and a port from 1 to 65535.",
