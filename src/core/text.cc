@@ -28,4 +28,39 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+std::optional<char> percent_byte(std::string_view text) noexcept {
+  if (text.size() < 3 || text[0] != '%') return std::nullopt;
+  const auto byte = parse_number<unsigned char>(text.substr(1, 2), 16);
+  return byte ? std::optional(static_cast<char>(*byte)) : std::nullopt;
+}
+
+std::string percent_decoded(std::string_view text, Plus plus) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (const auto byte = percent_byte(text.substr(at))) {
+      out += *byte;
+      at += 2;
+    } else {
+      out += text[at] == '+' && plus == Plus::blank ? ' ' : text[at];
+    }
+  }
+  return out;
+}
+
+std::string percent_encoded(std::string_view text, std::string_view kept) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_letter(c) || is_digit(c) || std::string_view("-._~").find(c) != std::string_view::npos ||
+        kept.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return out;
+}
+
 }  // namespace rest_fcgi

@@ -11,28 +11,10 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::etcd {
 namespace {
-
-bool is_unreserved(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~").find(c) != std::string_view::npos;
-}
-
-void append_escaped(std::string& text, std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  for (const char c : bytes) {
-    if (is_unreserved(c)) {
-      text += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    text += '%';
-    text += kDigits[byte >> 4U];
-    text += kDigits[byte & 15U];
-  }
-}
 
 NodeV2 read_node(const JsonValue& value) {
   NodeV2 node;
@@ -107,21 +89,16 @@ Result<std::string> v2_path(std::string_view key) {
                           quoted_excerpt(name))};
     }
     if (name.empty()) continue;
-    path += '/';
-    append_escaped(path, name);
+    path.append("/").append(percent_encoded(name));
   }
   return path;
 }
 
 std::string v2_form(const PutV2& request) {
-  std::string form = "value=";
-  append_escaped(form, request.value);
+  std::string form = "value=" + percent_encoded(request.value);
   if (request.ttl) form += format("&ttl={}", request.ttl->count());
   if (request.must_be_new) form += "&prevExist=false";
-  if (request.prev_value) {
-    form += "&prevValue=";
-    append_escaped(form, *request.prev_value);
-  }
+  if (request.prev_value) form += "&prevValue=" + percent_encoded(*request.prev_value);
   return form;
 }
 

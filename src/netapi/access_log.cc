@@ -8,7 +8,6 @@
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -49,8 +48,7 @@ std::string without_credentials(std::string_view url) {
     query.remove_prefix(1);
     const std::string_view field = query.substr(0, query.find_first_of("&;"));
     const std::size_t equals = std::min(field.find('='), field.size());
-    const bool is_secret =
-        is_credential_name(http::percent_decoded(field.substr(0, equals), http::Plus::blank));
+    const bool is_secret = is_credential_name(percent_decoded(field.substr(0, equals), Plus::blank));
     out += field.substr(0, equals);
     if (equals < field.size()) out.append("=").append(is_secret ? kMask : field.substr(equals + 1));
     query.remove_prefix(field.size());

@@ -180,19 +180,6 @@ Response named_file(const RequestContext& context, const std::string& path) {
   return file_reply(context, *std::move(found));
 }
 
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string out;
-  for (const char c : text) {
-    if (is_letter(c) || is_digit(c) || kPlain.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Response serve_static(RequestContext& context) {
@@ -213,7 +200,7 @@ Response serve_static(RequestContext& context) {
       // from `parts`, because a URL that begins with two slashes would name another host.
       std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
-      return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};
+      return {Status::moved_permanently, {{"Location", percent_encoded(place, "/") + "/"}}, std::string()};
     }
   }
   if (!found || !S_ISREG(found->status.st_mode)) return no_file(context);

@@ -6,7 +6,6 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -149,8 +148,7 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
       return Error{ErrorKind::malformed, format("found more than {} fields in one form", most)};
     }
     const std::string_view name = next_token(value, '=');
-    fields.push_back(
-        {http::percent_decoded(name, http::Plus::blank), http::percent_decoded(value, http::Plus::blank)});
+    fields.push_back({percent_decoded(name, Plus::blank), percent_decoded(value, Plus::blank)});
   }
   return fields;
 }

@@ -3,11 +3,11 @@
 
 #include <sqlite3.h>
 
-#include <cstring>
 #include <utility>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -78,10 +78,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, co
 
 Result<std::unique_ptr<Connection>> Connection::open_unlocked(const std::string& path) {
   turn_off_statistics();
-  std::string uri = "file:";
-  for (const char c : path)
-    uri += std::strchr("%?#", c) == nullptr ? std::string(1, c) : format("%{:02X}", c);
-  uri += "?immutable=1";
+  const std::string uri = "file:" + percent_encoded(path, "/") + "?immutable=1";
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
   const int code = sqlite3_open_v2(uri.c_str(), &handle, flags, nullptr);

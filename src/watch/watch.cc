@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::watch {
 namespace {
@@ -94,16 +95,11 @@ std::size_t on_bytes(const char* data, std::size_t size, std::size_t count, void
 }
 
 /// The URL contains the tag filter, so that the service sends less.
-std::string events_url(CURL* handle, const Options& options) {
+std::string events_url(const Options& options) {
   std::string url = options.url;
   while (url.ends_with('/')) url.pop_back();
   url += "/events";
-  if (options.tag == "*") return url;
-  char* const tag = curl_easy_escape(handle, options.tag.data(), static_cast<int>(options.tag.size()));
-  if (tag == nullptr) throw std::bad_alloc();
-  url += format("?tag={}", tag);
-  curl_free(tag);
-  return url;
+  return options.tag == "*" ? url : url + "?tag=" + percent_encoded(options.tag);
 }
 
 void configure(CURL* handle, const std::string& url, const TokenHeader& header, Stream& stream) {
@@ -160,7 +156,7 @@ Error run(const Options& options, const Secret& token) {
   if (!handle) throw std::bad_alloc();
   const TokenHeader header(token);
   Stream stream{handle.get(), options};
-  const std::string url = events_url(handle.get(), options);
+  const std::string url = events_url(options);
   std::array<char, CURL_ERROR_SIZE> message{};
   configure(handle.get(), url, header, stream);
   curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, message.data());

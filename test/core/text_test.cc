@@ -64,3 +64,22 @@ TEST_CASE("an excerpt cuts long text between characters and adds three dots") {
   CHECK(quoted_excerpt(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
   CHECK(quoted_excerpt(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
 }
+
+TEST_CASE("percent_byte decodes %XX") {
+  CHECK(percent_byte("%41") == 'A');
+  CHECK(percent_byte("%fFx") == '\xff');
+  for (const char* const none : {"", "%", "%4", "%4g", "%g4", "%-1", "A41", "% 4"}) {
+    CHECK_MESSAGE(!percent_byte(none), none);
+  }
+}
+
+TEST_CASE("percent_decoded keeps malformed escapes and converts plus signs on request") {
+  CHECK(percent_decoded("a+%2B%zz%4") == "a++%zz%4");
+  CHECK(percent_decoded("a+%2B%zz%4", Plus::blank) == "a +%zz%4");
+  CHECK(percent_decoded("%00%c3%a4") == std::string("\0\xc3\xa4", 3));
+}
+
+TEST_CASE("percent_encoded keeps unreserved characters and the given ones") {
+  CHECK(percent_encoded("aZ09-._~/ %\xc3\xa4+") == "aZ09-._~%2F%20%25%C3%A4%2B");
+  CHECK(percent_encoded("/a b", "/") == "/a%20b");
+}

@@ -64,20 +64,6 @@ TEST_CASE("path_of uses PATH_INFO, otherwise the decoded URL") {
   CHECK(path("", "", "?x=1") == " ");
 }
 
-TEST_CASE("percent_byte decodes %XX") {
-  CHECK(percent_byte("%41") == 'A');
-  CHECK(percent_byte("%fFx") == '\xff');
-  for (const char* const none : {"", "%", "%4", "%4g", "%g4", "%-1", "A41", "% 4"}) {
-    CHECK_MESSAGE(!percent_byte(none), none);
-  }
-}
-
-TEST_CASE("percent_decoded keeps malformed escapes and converts plus signs on request") {
-  CHECK(percent_decoded("a+%2B%zz%4") == "a++%zz%4");
-  CHECK(percent_decoded("a+%2B%zz%4", Plus::blank) == "a +%zz%4");
-  CHECK(percent_decoded("%00%c3%a4") == std::string("\0\xc3\xa4", 3));
-}
-
 TEST_CASE("the reply and the log lines of a request have the id of the web server, if the id is harmless") {
   const test::CapturedLog log;
   const Application application = with_request_id([](const Environ&) {

@@ -84,6 +84,19 @@ template <class Number, class... Base>
   return port == 0 ? std::nullopt : port;
 }
 
+/// Returns the byte of a `%XX` at the start of the text. Returns std::nullopt for any other start.
+[[nodiscard]] std::optional<char> percent_byte(std::string_view text) noexcept;
+
+/// The meaning of a plus sign. In forms and queries `+` means a space.
+enum class Plus { itself, blank };
+
+/// Replaces each `%XX` by its byte. `Plus::blank` turns `+` into a space.
+[[nodiscard]] std::string percent_decoded(std::string_view text, Plus plus = Plus::itself);
+
+/// Replaces each byte by `%XX`, except letters, digits, `-._~` (RFC 3986, section 2.3) and the bytes of
+/// `kept`.
+[[nodiscard]] std::string percent_encoded(std::string_view text, std::string_view kept = {});
+
 template <class Texts>
 [[nodiscard]] std::string joined(const Texts& texts, std::string_view separator = ", ") {
   std::string all;

@@ -12,7 +12,6 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -80,7 +79,7 @@ bool decode_path(std::string_view path, WipedBytes& decoded) {
   for (std::size_t at = 0; at < path.size(); ++at) {
     char c = path[at];
     if (c == '%') {
-      const auto byte = http::percent_byte(path.substr(at));
+      const auto byte = percent_byte(path.substr(at));
       if (!byte) return false;
       c = *byte;
       at += 2;
