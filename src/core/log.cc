@@ -21,6 +21,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -108,16 +109,6 @@ Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
 Sink error_lines(-1);
 
-std::string now_in_utc() {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const auto day = std::chrono::floor<std::chrono::days>(now);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(now - day);
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
-                time.minutes().count(), time.seconds().count(), time.subseconds().count());
-}
-
 /// REQUIRES: the UTF-8 sequence is well-formed.
 char32_t code_point(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
@@ -163,7 +154,8 @@ std::string in_one_line(std::string message) {
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
   const auto index = static_cast<std::size_t>(level);
-  std::string line = format("{} {} {}", now_in_utc(), kLevels[index], in_one_line(std::string(message)));
+  std::string line =
+      format("{} {} {}", log_stamp(system_clock().wall()), kLevels[index], in_one_line(std::string(message)));
   if (!current_request.empty()) line.append(" request_id=").append(current_request);
   if (level >= Level::warning && error_lines.is_on()) error_lines.write(kPriorities[index], line);
   log_lines.write(kPriorities[index], std::move(line));
@@ -250,7 +242,8 @@ void error(std::string_view message) {
 
 void notice(std::string_view message) {
   if (current_level.load(std::memory_order_relaxed) == Level::off) return;
-  log_lines.write(kNotice, format("{} notice {}", now_in_utc(), in_one_line(std::string(message))));
+  log_lines.write(
+      kNotice, format("{} notice {}", log_stamp(system_clock().wall()), in_one_line(std::string(message))));
 }
 
 std::string for_standard_error(Level level, std::string_view text) {

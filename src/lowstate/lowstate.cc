@@ -8,8 +8,8 @@
 
 #include "lowstate/chunk_reader.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::lowstate {
 

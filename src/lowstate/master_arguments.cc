@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/lowstate/jid.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::lowstate {

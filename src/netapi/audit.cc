@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/master/jid.h"
 
 // An audit line, in both forms with its fields in this order:
 //   time=2026-11-20T23:06:17.380Z user=fred eauth=pam remote_addr=::1 client=local fun=test.ping tgt=* jid=-
@@ -58,13 +58,6 @@ void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   line[line.size() - 4] = '.';
 }
 
-std::string iso_time(WallTime time) {
-  constexpr std::string_view kWanted = "2026-11-20T23:06:17.380";
-  std::string text = master::iso_stamp(time);
-  text.resize(kWanted.size());
-  return text += 'Z';
-}
-
 using auth::Credentials;
 
 /// The size in bytes after which `joined` adds no more names.
@@ -100,7 +93,7 @@ std::string_view eauth_of(const Credentials& credentials) {
 }  // namespace
 
 std::string audit_line(const AuditEntry& entry, bool as_json) {
-  const std::string time = iso_time(entry.time);
+  const std::string time = log_stamp(entry.time);
   const std::array<Field, 9> fields{{{" time=", time},
                                      {" user=", entry.user},
                                      {" eauth=", entry.eauth},

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
-#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -49,7 +49,7 @@ EventFeed::EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscripti
 void EventFeed::report_lost_events(std::string_view last_event_id) {
   const Json data = written_object([&](JsonWriter& writer) {
     writer.key("last_event_id").string(last_event_id);
-    writer.key("_stamp").string(master::iso_stamp(clock_.wall()));
+    writer.key("_stamp").string(iso_stamp(clock_.wall()));
   });
   lost_events_ = std::make_shared<const master::Event>("", "rest_fcgi/events/lost", data, std::string());
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 #include "returner/stored.h"
 
@@ -198,7 +199,7 @@ class StoreReturner final : public Returner {
       const WallTime oldest = clock_.wall() - keep_jobs_;
       Result<std::int64_t> removed = kSlice;
       while (removed && *removed == kSlice) {
-        removed = store_->execute(kRemoveOutdated, key_at(oldest), microseconds(oldest), kSlice);
+        removed = store_->execute(kRemoveOutdated, nearest_key(jid_at(oldest)), microseconds(oldest), kSlice);
       }
     }
     drop_beyond_bound();

@@ -2,12 +2,11 @@
 #include "returner/stored.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/text.h"
 
 // The jid 20261120231501000001 has the key 261120231501000001. A jid before the year 2000 has a negative key.
 // Minions' returns are a JSON list with one object for each return:
@@ -17,7 +16,6 @@
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kJidDigits = 20;
 constexpr JidKey kCentury = 1'000'000'000'000'000'000;
 constexpr JidKey kOurCentury = 20;
 // A jid from an earlier or later century does not fit into a key.
@@ -43,7 +41,7 @@ JobReturn return_in(const JsonValue& value) {
 }  // namespace
 
 std::optional<JidKey> key_of(std::string_view jid) noexcept {
-  if (jid.size() != kJidDigits || !only_digits(jid)) return std::nullopt;
+  if (!is_jid(jid)) return std::nullopt;
   const JidKey century = (jid[0] - '0') * 10 + (jid[1] - '0');
   if (century < kFirstCentury || century > kLastCentury) return std::nullopt;
   return (century - kOurCentury) * kCentury + parse_number<JidKey>(jid.substr(2)).value_or(0);
@@ -59,20 +57,6 @@ std::string jid_of(JidKey key) {
   const std::uint64_t from_first = static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(kLeast);
   constexpr auto kSize = static_cast<std::uint64_t>(kCentury);
   return format("{:02}{:018}", from_first / kSize + kFirstCentury, from_first % kSize);
-}
-
-JidKey key_at(WallTime time) noexcept {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  JidKey key = int{date.year()} - kOurCentury * 100;
-  for (const std::int64_t two_digits :
-       {std::int64_t{unsigned{date.month()}}, std::int64_t{unsigned{date.day()}},
-        std::int64_t{clock.hours().count()}, std::int64_t{clock.minutes().count()},
-        std::int64_t{clock.seconds().count()}}) {
-    key = key * 100 + two_digits;
-  }
-  return key * 1'000'000 + clock.subseconds().count();
 }
 
 Error no_key_of(std::string_view jid, std::string_view cache) {

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/returner.h"
 
@@ -28,9 +27,6 @@ using JidKey = std::int64_t;
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);
-
-/// Returns the key of a jid that was made at `time`.
-[[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
 /// Returns the error for a jid that `key_of` refuses. The message names the job cache.
 [[nodiscard]] Error no_key_of(std::string_view jid, std::string_view cache);

@@ -10,7 +10,7 @@
 #include "netapi/formatted_events.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/excerpt.h"
-#include "rest_fcgi/lowstate/jid.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/master/events.h"
 #include "targets.h"
 
@@ -43,7 +43,7 @@ Heard events_in(std::string_view bytes, std::size_t step) {
 
 /// An event with this tag can be the return of a minion, in which the server hides no passwords.
 bool may_return(std::string_view tag) {
-  return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
+  return is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -16,26 +14,9 @@
 
 namespace rest_fcgi::master {
 
-inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-/// Returns the job id (jid) for a time. As in Salt, a jid has 20 digits `YYYYMMDDhhmmssffffff` in UTC.
-[[nodiscard]] std::string jid_at(WallTime time);
-
-/// Returns the time of a jid. Returns std::nullopt for a malformed jid or date.
-[[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid) noexcept;
-
-/// Returns a jid's time in the form of Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`. Returns an empty
-/// text for a malformed jid.
-[[nodiscard]] std::string jid_start_time(std::string_view jid);
-
 /// If the caller chose a jid, checks that it has 20 digits. Jids are sorted as texts, so all jids need the
 /// same length. Fails with `invocation`.
 Result<void> check_own_jid(const lowstate::Chunk& chunk);
-
-/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Salt
-/// 3008 appends the offset `+00:00`, but some clients drop events with an offset.
-[[nodiscard]] std::string iso_stamp(WallTime time);
 
 /// A function that reserves a range of jids for this process. A jid is a time in microseconds, and the range
 /// has `length` microseconds. The function returns the first microsecond of the range, which is `now` or

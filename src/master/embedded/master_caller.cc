@@ -4,6 +4,7 @@
 #include "master/embedded/calls.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/secrets.h"
 
@@ -81,7 +82,7 @@ class MasterJob {
       if (!is_runner()) writer.key("tag").string(tag());
       writer.key("user").string(user_);
       if (is_runner()) writer.key("fun_args").json(arguments_->json());
-      writer.key("_stamp").string(master::iso_stamp(started_)).key("return").json(outcome.ret);
+      writer.key("_stamp").string(iso_stamp(started_)).key("return").json(outcome.ret);
       writer.key("success").boolean(outcome.success);
     });
   }

@@ -3,6 +3,7 @@
 
 #include "master/salt/salt_master.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
@@ -23,7 +24,7 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
                                     SteadyTime deadline) {
   const auto checked = master::check_event(tag, data);
   if (!checked) return checked.error();
-  const WipedBytes packed = pack_event(checked->root(), master::iso_stamp(system_clock().wall()));
+  const WipedBytes packed = pack_event(checked->root(), iso_stamp(system_clock().wall()));
   Result<void> fired = runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
   if (fired || fired.error().kind == ErrorKind::timeout) return fired;
   std::string why = fired.error().message;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 #include "returner/etcd/layout.h"
 #include "returner/etcd/outbox.h"
@@ -182,7 +183,7 @@ class Delivery {
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
-      stamp = stamp_text(row.stamp);
+      stamp = iso_stamp(row.stamp);
       item.write = {EtcdWrite::Unless::greater,
                     key_of_field("_stamp"),
                     layout_.encoded(Json::string(stamp).text()),

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "returner/etcd/layout.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <set>
 
-#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json_document.h"
 
 // The values of the keys (layout.h lists the keys):
@@ -25,7 +22,6 @@ namespace rest_fcgi::returner {
 namespace {
 
 constexpr std::size_t kMostOfPart = 256;
-constexpr std::size_t kDigitsOfJid = 20;
 
 /// Returns the root of all keys. With API v2, the root begins with a slash, because the keys are paths.
 std::string root_of(const EtcdOptions& options) {
@@ -167,17 +163,7 @@ bool is_key_part(std::string_view text) {
 }
 
 bool is_like_jid(std::string_view name) {
-  return is_key_part(name) && name.size() >= kDigitsOfJid &&
-         std::all_of(name.begin(), name.begin() + kDigitsOfJid, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::string stamp_text(WallTime time) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-                utc.tm_hour, utc.tm_min, utc.tm_sec, (time - whole).count());
+  return is_key_part(name) && is_jid(name.substr(0, kJidDigits));
 }
 
 std::string load_text(const Load& load) {

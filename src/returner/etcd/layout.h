@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
@@ -62,9 +61,6 @@ struct EtcdField {
 
 /// Returns whether the name begins with 20 digits. Salt's `unique_jid` appends a suffix to these digits.
 [[nodiscard]] bool is_like_jid(std::string_view name);
-
-/// Returns a time in the form of Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps sort by time.
-[[nodiscard]] std::string stamp_text(WallTime time);
 
 /// Returns the text in a value from etcd. The value is a msgpack `str` or the text itself.
 [[nodiscard]] std::string_view decoded(std::string_view stored);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
@@ -272,7 +273,7 @@ class LoadWalk {
     const auto [from, to] = walk_.keys;
     // Jids from the far future exist only if the clock of a host is wrong. Visits all of them in one time
     // span, because many short time spans would be empty.
-    const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
+    const JidKey tomorrow = nearest_key(jid_at(walk_.now + std::chrono::hours(24)));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
     return walked ? stretches(from, tomorrow, kFirstWidth) : walked;

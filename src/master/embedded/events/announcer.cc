@@ -7,8 +7,8 @@
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/secrets.h"
 
 namespace rest_fcgi::embedded {
@@ -115,14 +115,11 @@ std::string tag_of(const returner::Load& load) {
 
 void write_master_call(JsonWriter& writer, const returner::Load& load, WallTime now) {
   writer.key("fun").json(load.fun).key("jid").string(load.jid).key("user").string(load.user);
-  writer.key("fun_args")
-      .json(without_secrets(load.arg, Marks::dropped))
-      .key("_stamp")
-      .string(master::iso_stamp(now));
+  writer.key("fun_args").json(without_secrets(load.arg, Marks::dropped)).key("_stamp").string(iso_stamp(now));
 }
 
 void write_time(JsonWriter& writer, WallTime now) {
-  writer.key("_stamp").string(master::iso_stamp(now));
+  writer.key("_stamp").string(iso_stamp(now));
   writer.key("ts").integer(std::chrono::system_clock::to_time_t(now));
 }
 
@@ -141,7 +138,7 @@ EventText job_new_event(const returner::Load& load, const std::vector<std::strin
     writer.key("arg").json(without_secrets(load.arg, Marks::kept));
     write_strings(writer.key("minions"), load.minions);
     write_strings(writer.key("missing"), missing);
-    writer.key("_stamp").string(master::iso_stamp(now));
+    writer.key("_stamp").string(iso_stamp(now));
   });
   return {format("salt/job/{}/new", load.jid), std::move(data), load.user};
 }
@@ -183,7 +180,7 @@ std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
   std::vector<EventText> events;
   events.push_back({"salt/auth", written_object([&](JsonWriter& writer) {
                       writer.key("result").boolean(true).key("act").string("accept").key("id").string(id);
-                      writer.key("pub").string("").key("_stamp").string(master::iso_stamp(now));
+                      writer.key("pub").string("").key("_stamp").string(iso_stamp(now));
                     })});
   for (const std::string& tag : {std::string("minion_start"), format("salt/minion/{}/start", id)}) {
     events.push_back({tag, written_object([&](JsonWriter& writer) {
@@ -198,7 +195,7 @@ std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
 EventText minion_gone_event(std::string_view id, WallTime now) {
   return {"salt/key", written_object([&](JsonWriter& writer) {
             writer.key("result").boolean(true).key("act").string("delete").key("id").string(id);
-            writer.key("_stamp").string(master::iso_stamp(now));
+            writer.key("_stamp").string(iso_stamp(now));
           })};
 }
 
@@ -209,7 +206,7 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
             for (const JsonMember member : data.members()) {
               if (member.key != kStamp) write_member(writer, member, redaction);
             }
-            writer.key(kStamp).string(master::iso_stamp(now));
+            writer.key(kStamp).string(iso_stamp(now));
           })};
 }
 

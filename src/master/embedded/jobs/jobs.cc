@@ -11,6 +11,7 @@
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {
@@ -138,7 +139,7 @@ Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
   // Refuses a jid from the future. Also refuses a jid from the last two seconds, because another process may
   // have made the same jid and not yet saved it.
-  const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
+  const std::string latest = jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
                  format("The jid {} is too new: expected a time in the past, at most {}.", chosen, latest)};
@@ -337,7 +338,7 @@ Json Jobs::orphaned_return(const returner::Load& load) const {
   return written_object([&](JsonWriter& writer) {
     writer.key("fun").json(load.fun).key("jid").string(load.jid);
     writer.key("user").string(load.user).key("fun_args").json(load.arg);
-    writer.key("_stamp").string(master::iso_stamp(clock_.wall())).key("return").string(kOrphaned);
+    writer.key("_stamp").string(iso_stamp(clock_.wall())).key("return").string(kOrphaned);
     writer.key("success").boolean(false);
   });
 }

@@ -8,8 +8,8 @@
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/pattern.h"
-#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -76,7 +76,7 @@ class JobFilter {
     for (const auto& [name, jid] : {std::pair{"after", &after_}, std::pair{"before", &before_}}) {
       if (!python_bool(given[name])) continue;
       *jid = given[name].python_str();
-      if (!lowstate::is_jid(*jid)) return wrong(name, format("a jid of {} digits", lowstate::kJidDigits));
+      if (!is_jid(*jid)) return wrong(name, format("a jid of {} digits", kJidDigits));
     }
     return {};
   }
@@ -87,8 +87,8 @@ class JobFilter {
   /// `passes` rejects these jobs.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
-    if (start_) query.first = master::jid_at(*start_);
-    if (end_) query.last = master::jid_at(*end_);
+    if (start_) query.first = jid_at(*start_);
+    if (end_) query.last = jid_at(*end_);
     query.after = after_;
     query.before = before_;
     return query;
@@ -103,7 +103,7 @@ class JobFilter {
     if (targets_ && !any_matches(*targets_, load.tgt)) return false;
     if (functions_ && !any_matches(*functions_, load.fun)) return false;
     if (!start_ && !end_) return true;
-    const std::optional<WallTime> time = master::jid_time(load.jid);
+    const std::optional<WallTime> time = jid_time(load.jid);
     return time && (!start_ || *time >= *start_) && (!end_ || *time <= *end_);
   }
 
@@ -191,7 +191,7 @@ std::string outputter_in(const BoundArguments& arguments) {
 }  // namespace
 
 std::optional<WallTime> parse_time(std::string_view text) {
-  if (const auto time = master::jid_time(text)) return time;
+  if (const auto time = jid_time(text)) return time;
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string whole(text.substr(0, point));
   std::string microseconds(text.substr(std::min(point + 1, text.size())));
@@ -204,8 +204,8 @@ std::optional<WallTime> parse_time(std::string_view text) {
       std::tm time{};
       const char* end = ::strptime(whole.c_str(), (std::string(day) + time_of_day).c_str(), &time);
       if (end == nullptr || *end != '\0' || time.tm_year < 1000 - 1900) continue;
-      return master::jid_time(format("{:04}{:02}{:02}{:02}{:02}{:02}{}", time.tm_year + 1900, time.tm_mon + 1,
-                                     time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec, microseconds));
+      return jid_time(format("{:04}{:02}{:02}{:02}{:02}{:02}{}", time.tm_year + 1900, time.tm_mon + 1,
+                             time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec, microseconds));
     }
   }
   return std::nullopt;

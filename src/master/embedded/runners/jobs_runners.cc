@@ -3,6 +3,7 @@
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -166,7 +167,7 @@ void write_description(JsonWriter& writer, const returner::Load& load) {
 }
 
 void write_start_time(JsonWriter& writer, std::string_view jid) {
-  writer.key("StartTime").string(master::jid_start_time(jid));
+  writer.key("StartTime").string(jid_start_time(jid));
 }
 
 Json printed_job(const std::string& jid, const std::optional<StoredJob>& job) {

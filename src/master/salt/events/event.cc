@@ -5,8 +5,8 @@
 
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/lowstate/jid.h"
 
 // The byte stream of the event bus is a sequence of frames:
 //   length  4 bytes, big-endian    the size of the map. Only with `Framing::with_length`.
@@ -18,12 +18,10 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The largest size of a job id in bytes: 20 digits, and with `unique_jid` also a process id. A minion may
-/// send tags with longer ids.
-constexpr std::size_t kMaxJid = 64;
-
-bool is_jid(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= kMaxJid;
+/// Returns whether the text is as long as a job id. With `unique_jid`, a job id has also a process id. A
+/// minion may send tags with longer ids.
+bool fits_jid(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kMaxJidLength;
 }
 
 bool take(std::string_view& text, std::string_view prefix) noexcept {
@@ -35,7 +33,7 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
   // A syndic's id may have slashes, but a jid has no slash. The last slash therefore precedes the jid.
   const std::size_t slash = rest.rfind('/');
-  if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
+  if (slash == std::string_view::npos || slash == 0 || !fits_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
 
@@ -78,14 +76,14 @@ std::optional<JobTag> job_tag(std::string_view tag) noexcept {
     job.of = JobTag::Of::wheel;
   } else if (!take(tag, "salt/job/")) {
     const bool bare =
-        tag.size() >= lowstate::kJidDigits && tag.find_first_not_of("0123456789_") == std::string_view::npos;
-    if (!bare || !is_jid(tag)) return std::nullopt;
+        tag.size() >= kJidDigits && tag.find_first_not_of("0123456789_") == std::string_view::npos;
+    if (!bare || !fits_jid(tag)) return std::nullopt;
     job.jid = tag;
     return job;
   }
   job.jid = next_token(tag, '/');
   job.rest = tag;
-  if (!is_jid(job.jid) || job.rest.empty()) return std::nullopt;
+  if (!fits_jid(job.jid) || job.rest.empty()) return std::nullopt;
   return job;
 }
 

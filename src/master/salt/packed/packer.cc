@@ -7,8 +7,8 @@
 #define MSGPACK_NO_BOOST
 #include <msgpack/pack.hpp>
 
+#include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/lowstate/jid.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -32,7 +32,7 @@ std::uint32_t length(std::size_t size) {
 /// Reads an integer that is too large for a signed 64-bit integer. Returns std::nullopt for 20 or more
 /// digits, because Salt takes an integer of 20 digits for a job id.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
-  return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
+  return digits.size() < kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }
 
 void pack_integer(Packer& packer, const JsonValue& value) {

@@ -9,7 +9,7 @@
 
 #include "master/embedded/runners/runners.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/core/jid.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
@@ -93,8 +93,7 @@ TEST_CASE("parse_time reads all forms of times, and refuses other text") {
       {"2026, Nov 20 23:06:10.043746", "20261120230610043746"},
       {"2026, Mar 6 19:00", "20260306190000000000"},
       {"2026, Nov 20", "20261120000000000000"}};
-  for (const auto& row : rows)
-    CHECK_MESSAGE(master::jid_at(parse_time(row.first).value()) == row.second, row.first);
+  for (const auto& row : rows) CHECK_MESSAGE(jid_at(parse_time(row.first).value()) == row.second, row.first);
   for (const char* text :
        {"", "now", "2026", "2026-13-01", "2026-02-30", "2026-11-20 ", "2026-11-20 25:00", "2026-11-20 1",
         "2026-11-20 10:00:00.", "2026-11-20 10:00 x", "2026, Foo 20", "2026, Nov", "26-11-20"}) {

@@ -8,7 +8,7 @@
 
 #include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
-#include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/core/jid.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(Runners, "jobs.list_job shows a job and its returns") {
       R"({{"jid": "{}", "Function": "test.echo", "Arguments": ["hi"], "Target": "ms-0", "Target-type": "glob", )"
       R"("User": "fred", "Metadata": {{"a": 1}}, "Minions": ["ms-0"], "StartTime": "{}", )"
       R"("Result": {{"ms-0": {{"return": "hi", "retcode": 0, "success": true}}}}}})",
-      jid, master::jid_start_time(jid));
+      jid, jid_start_time(jid));
   CHECK(ret(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)) == expected);
   CHECK(ret(format(R"("fun": "jobs.list_job", "arg": [{}])", jid)) == expected);
 }
@@ -266,7 +266,7 @@ TEST_CASE_FIXTURE(Runners, "jobs.last_run shows the newest job that matches") {
           R"({{"{}": {{"Function": "test.echo", "Arguments": ["x"], "Target": "ms-0", "Target-type": "glob", )"
           R"("User": "fred", "Minions": ["ms-0"], "StartTime": "{}", )"
           R"("Result": {{"ms-0": {{"return": "x", "retcode": 0, "success": true}}}}}}}})",
-          jid, master::jid_start_time(jid)));
+          jid, jid_start_time(jid)));
   CHECK(ret(R"("fun": "jobs.last_run", "function": "test.echo")") == printed);
   CHECK(ret(R"("fun": "jobs.last_run", "target": "ms-0")") == printed);
   CHECK(holds(ret(R"("fun": "jobs.last_run", "metadata": {"a": 1})"), "test.ping"));

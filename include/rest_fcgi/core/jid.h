@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/text.h"
 
-namespace rest_fcgi::lowstate {
+namespace rest_fcgi {
 
 inline constexpr std::size_t kJidDigits = 20;
 
@@ -27,4 +30,21 @@ inline constexpr std::size_t kMaxJidLength = 64;
          std::all_of(text.begin(), text.end(), is_part) && text != "req";
 }
 
-}  // namespace rest_fcgi::lowstate
+/// Returns the job id (jid) for a time. As in Salt, a jid has 20 digits `YYYYMMDDhhmmssffffff` in UTC.
+[[nodiscard]] std::string jid_at(WallTime time);
+
+/// Returns the time of a jid. Returns std::nullopt for a malformed jid or date.
+[[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid);
+
+/// Returns a jid's time in the form of Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`. Returns an empty
+/// text for a malformed jid.
+[[nodiscard]] std::string jid_start_time(std::string_view jid);
+
+/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Salt
+/// 3008 appends the offset `+00:00`, but some clients drop events with an offset.
+[[nodiscard]] std::string iso_stamp(WallTime time);
+
+/// Returns a time in the form of log lines: `2026-11-20T23:06:17.380Z`.
+[[nodiscard]] std::string log_stamp(WallTime time);
+
+}  // namespace rest_fcgi
