@@ -6,20 +6,12 @@
 #include <utility>
 #include <variant>
 
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::etcd {
 namespace {
-
-constexpr unsigned sextet(char c) noexcept {
-  const auto from = [c](char first) { return static_cast<unsigned>(c - first); };
-  if (c >= 'A' && c <= 'Z') return from('A');
-  if (c >= 'a' && c <= 'z') return from('a') + 26;
-  if (c >= '0' && c <= '9') return from('0') + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : 64;
-}
 
 constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
 constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put", "request_txn"};
@@ -79,28 +71,6 @@ void write(JsonWriter& writer, const TxnRequest& request) {
 }
 
 }  // namespace
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  unsigned group = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const unsigned bits = i < text.size() - padding ? sextet(text[i]) : 0;
-    if (bits > 63) return std::nullopt;
-    group = group << 6U | bits;
-    if (i % 4 != 3) continue;
-    for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(group >> shift & 255U));
-    group = 0;
-  }
-  // The unused bits of the last base64 character must be zero, as in every text of `append_base64`.
-  for (std::size_t i = 0; i < padding; ++i) {
-    if (bytes.back() != '\0') return std::nullopt;
-    bytes.pop_back();
-  }
-  return bytes;
-}
 
 Fields::Fields(JsonValue message, std::string& mistake) : message_(message), mistake_(mistake) {
   if (!message.is(JsonValue::Kind::object)) note("message", "an object");

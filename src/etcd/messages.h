@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
@@ -18,9 +17,6 @@
 /// Messages of etcd's API v3 in the JSON form of etcd's gateway. Bytes are base64 (RFC 4648, section 4, with
 /// padding), and integers are strings. Fields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
-
-/// Decodes base64 in the form that `append_base64` writes. Returns std::nullopt for any other text.
-[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Reads the fields of a message. For an absent field, returns zero, false or an empty text. `mistake`
 /// receives a text about the first malformed field. The document and `mistake` must outlive this object.

@@ -13,6 +13,7 @@
 #include "netapi/event_feed.h"
 #include "netapi/handlers.h"
 #include "netapi/lowstate_run.h"
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -38,10 +39,7 @@ bool has_word(std::string_view header, std::string_view word) {
 
 /// Returns whether the text is a Sec-WebSocket-Key: 16 bytes in base64 (RFC 6455, section 4.2.1).
 bool is_key(std::string_view text) {
-  constexpr std::size_t kDigits = 22;
-  const auto is_of_key = [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '/'; };
-  return text.size() == kDigits + 2 && text.ends_with("==") &&
-         std::all_of(text.begin(), text.begin() + kDigits, is_of_key);
+  return text.size() == 24 && decoded_base64(text).value_or(std::string()).size() == 16;
 }
 
 /// Returns whether the request uses HTTP/1.0. A WebSocket needs HTTP/1.1 (RFC 6455, section 4.1).

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/secret.h"
@@ -24,29 +25,6 @@ yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   const std::size_t line = before.rfind('\n') + 1;
   const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   return {offset, feeds, before.size() - line};
-}
-
-/// Like Python, ignores characters outside the base64 alphabet. Returns std::nullopt if the last byte is
-/// incomplete.
-std::optional<std::string> decoded_base64(std::string_view text) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned group = 0;
-  std::size_t digits = 0;
-  std::size_t padding = 0;
-  for (const char c : text) {
-    const std::size_t digit = kAlphabet.find(c);
-    if (c == '=') ++padding;
-    if (digit == std::string_view::npos || padding != 0) continue;
-    group = group << 6U | static_cast<unsigned>(digit);
-    if (++digits % 4 != 1) {
-      const auto shift = static_cast<unsigned>(6 - 2 * ((digits - 1) % 4));
-      bytes.push_back(static_cast<char>(group >> shift & 0xFFU));
-    }
-  }
-  const std::size_t missing = (4 - digits % 4) % 4;
-  if (missing == 3 || padding < missing) return std::nullopt;
-  return bytes;
 }
 
 /// Returns whether Salt reads the text as a keyword argument (`KWARG_REGEX` in salt/utils/args.py).

@@ -13,37 +13,6 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-std::string encoded(std::string_view bytes) {
-  std::string text;
-  append_base64(text, bytes);
-  return text;
-}
-
-TEST_CASE("base64 is written and read as RFC 4648 says, and malformed base64 is refused") {
-  const std::pair<std::string, std::string> vectors[] = {
-      {"", ""},
-      {"f", "Zg=="},
-      {"fo", "Zm8="},
-      {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="},
-      {"fooba", "Zm9vYmE="},
-      {"foobar", "Zm9vYmFy"},
-      {std::string(1, '\0'), "AA=="},
-      {"\xfb\xff\xbf", "+/+/"},
-      {"/salt/return/minions/m1", "L3NhbHQvcmV0dXJuL21pbmlvbnMvbTE="},
-      {"\xa9\"_return\"", "qSJfcmV0dXJuIg=="},
-  };
-  for (const auto& [bytes, text] : vectors) {
-    CHECK(encoded(bytes) == text);
-    CHECK(from_base64(text) == bytes);
-  }
-  for (const std::string text : {"Zg", "Zg=", "Z===", "====", "Zm9v=", "Zg==Zg==", "Zm-v", "Zm_v", "Zm9v\n",
-                                 "Zm 9", "=m9v", "Zh==", "Zm9=", "Z=9v"}) {
-    CAPTURE(text);
-    CHECK_FALSE(from_base64(text).has_value());
-  }
-}
-
 TEST_CASE("requests are written without empty fields, and the end of a prefix is the first key after it") {
   CHECK(to_json(PutRequest{"foo", "bar"}) == R"({"key": "Zm9v", "value": "YmFy"})");
   CHECK(to_json(PutRequest{.key = "lk", .value = "1", .lease = 777}) ==

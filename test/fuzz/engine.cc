@@ -10,6 +10,7 @@
 #include "etcd/watch_messages.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/process/run_wire.h"
 #include "targets.h"
 
@@ -155,7 +156,7 @@ void etcd(std::string_view input) {
   require_failure(etcd::gateway_failure(reply, kUrl));
   const auto node = etcd::read_v2_node(reply, kUrl);
   if (const auto* failure = std::get_if<etcd::Failure>(&node)) require_failure(*failure);
-  if (const auto decoded = etcd::from_base64(bytes)) {
+  if (const auto decoded = from_base64(bytes)) {
     std::string encoded;
     append_base64(encoded, *decoded);
     require(encoded == bytes, "base64 is read that is not written");

@@ -10,6 +10,7 @@
 #include "../etcd/fake_gateway.h"
 #include "etcd/messages.h"
 #include "etcd_caches.h"
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace rest_fcgi {
@@ -20,5 +22,12 @@ void append_base64(Text& text, std::string_view bytes) {
     text.push_back(bytes.size() > 2 ? kAlphabet[group & 63U] : '=');
   }
 }
+
+/// Decodes base64 as Python does: ignores characters outside the alphabet, and all characters after the
+/// padding. Returns std::nullopt if padding or the last byte is incomplete.
+[[nodiscard]] std::optional<std::string> decoded_base64(std::string_view text);
+
+/// Decodes base64 in the form that `append_base64` writes. Returns std::nullopt for any other text.
+[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace rest_fcgi
