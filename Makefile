@@ -101,7 +101,7 @@ tests_of     = $(sort $(wildcard test/$(1)/*_test.cc))
 SUPPORT     := $(sort $(wildcard test/support/*.cc)) \
                $(if $(filter engine,$(COMPONENTS)),$(filter-out test/fuzz/fuzzer.cc,$(sort $(wildcard test/fuzz/*.cc))))
 TESTS       := $(foreach component,$(TESTED),$(call tests_of,$(component))) $(SUPPORT)
-PAM_SOURCES := src/helper/pam.cc src/auth/pam_wire.cc src/core/secret.cc src/core/users.cc
+PAM_SOURCES := src/helper/pam.cc src/auth/pam_wire.cc src/core/users.cc
 RUN_SOURCES := src/helper/run.cc src/process/run_wire.cc
 
 UNITY       := $(BUILD)/unity

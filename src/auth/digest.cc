@@ -59,7 +59,7 @@ KeyedDigest::Value KeyedDigest::of(std::initializer_list<std::string_view> parts
   std::array<std::uint64_t, 4> sizes;
   std::array<std::string_view, 9> all;
   std::size_t count = 0;
-  all[count++] = {key_.data(), key_.size()};
+  all[count++] = key_;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     sizes[i] = parts.begin()[i].size();
     all[count++] = {reinterpret_cast<const char*>(&sizes[i]), sizeof sizes[i]};
@@ -75,8 +75,8 @@ std::string sha256_digits(std::initializer_list<std::string_view> parts) {
   return to_hex(sha256().of(parts));
 }
 
-WipedBytes random_bytes(std::size_t size) {
-  WipedBytes bytes(size);
+std::string random_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
   require(RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(size)) == 1);
   return bytes;
 }

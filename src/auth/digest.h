@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 
 struct evp_md_st;
 
@@ -50,7 +49,7 @@ class KeyedDigest {
   [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
 
  private:
-  WipedBytes key_;
+  std::string key_;
 };
 
 struct DigestHash {
@@ -64,7 +63,7 @@ struct DigestHash {
 /// Returns the SHA-256 of all parts joined without a separator, as 64 hexadecimal digits.
 [[nodiscard]] std::string sha256_digits(std::initializer_list<std::string_view> parts);
 
-[[nodiscard]] WipedBytes random_bytes(std::size_t size);
+[[nodiscard]] std::string random_bytes(std::size_t size);
 
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

@@ -96,7 +96,7 @@ Result<OpenFile> open_trusted(const std::string& path) {
 /// The parsed content of a file with user names and passwords. Users is immutable and thread-safe.
 class Users {
  public:
-  Users(WipedBytes bytes, const FieldLayout& layout);
+  Users(std::string bytes, const FieldLayout& layout);
 
   struct Found {
     std::string_view stored;
@@ -108,7 +108,7 @@ class Users {
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
-  const WipedBytes bytes_;
+  const std::string bytes_;
   std::vector<FieldLayout::Entry> entries_;
   std::vector<std::string_view> stored_;
 };
@@ -174,8 +174,8 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   return Verdict{};
 }
 
-Users::Users(WipedBytes bytes, const FieldLayout& layout) : bytes_(std::move(bytes)) {
-  std::string_view left(bytes_.data(), bytes_.size());
+Users::Users(std::string bytes, const FieldLayout& layout) : bytes_(std::move(bytes)) {
+  std::string_view left = bytes_;
   while (!left.empty()) {
     const auto entry = layout.read(next_token(left, '\n'));
     if (!entry) continue;
@@ -232,7 +232,7 @@ Result<std::shared_ptr<const Users>> FileEauth::users() {
   if (!opened) return std::move(opened).error();
   auto bytes = read_to_end(opened->fd.get(), kMaxFileSize);
   if (!bytes) return std::move(bytes).error();
-  warn_of_lines({bytes->data(), bytes->size()});
+  warn_of_lines(*bytes);
   auto users = std::make_shared<const Users>(*std::move(bytes), layout_);
   if (!opened->stamp.empty()) {
     users_ = users;

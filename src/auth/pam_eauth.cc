@@ -32,16 +32,6 @@ struct Answer {
   std::vector<std::string> lines{};  ///< The user's groups, if the outcome is good, and else the reason.
 };
 
-WipedBytes bytes_of(const pam::Request& request) {
-  WipedBytes bytes;
-  for (const std::string_view line : {request.service, request.username, request.remote}) {
-    append(bytes, line);
-    bytes.push_back('\n');
-  }
-  append(bytes, request.password.reveal());
-  return bytes;
-}
-
 Error socket_error() {
   if (errno == EAGAIN) return {ErrorKind::timeout, "the helper did not answer in time"};
   // The helper closed the socket before it read the whole request, so PAM has not seen the password.
@@ -54,7 +44,8 @@ Error socket_error() {
 /// helper. Errors: unavailable, if no helper can be started or the helper did not read the request; timeout;
 /// internal.
 Result<Answer> ask_helper(const PamOptions& options, const pam::Request& request) {
-  const WipedBytes bytes = bytes_of(request);
+  const std::string bytes =
+      format("{}\n{}\n{}\n{}", request.service, request.username, request.remote, request.password.reveal());
   if (bytes.size() > pam::kMaxRequest) return Answer{pam::Outcome::refused, {"the password is too long"}};
   const auto helper = HelperProcess::start(options.helper, options.timeout);
   if (!helper) return helper.error();

@@ -124,9 +124,9 @@ Result<std::string> read_text(const std::string& path, struct stat& status) {
   if (!file || ::fstat(file.get(), &status) != 0) {
     return mistake(format("{}: cannot be opened: {}", path, errno_text()));
   }
-  const auto bytes = read_to_end(file.get(), kLargest);
+  auto bytes = read_to_end(file.get(), kLargest);
   if (!bytes) return mistake(format("{}: {}", path, bytes.error().message));
-  return std::string(bytes->data(), bytes->size());
+  return bytes;
 }
 
 /// Returns the text of the file `path` with the user's new line. Calls `ask` after all checks.

@@ -149,9 +149,9 @@ Result<PasswordHash> make_htpasswd_hash() {
                           std::string_view username, SecretView password, std::string_view stored) {
     if (stored.starts_with(kApr1)) return apr1_matches(md5, password, stored.substr(kApr1.size()));
     if (stored.starts_with(kSha)) {
-      WipedBytes text;
+      std::string text;
       append_base64(text, sha1.of({password.reveal()}));
-      return equal_in_constant_time({text.data(), text.size()}, stored.substr(kSha.size()));
+      return equal_in_constant_time(text, stored.substr(kSha.size()));
     }
     return crypt_matches(username, password, stored);
   });

@@ -95,8 +95,7 @@ std::unique_ptr<TokenBackend> tokens_in_store(std::shared_ptr<store::Store> stor
 
 Result<Secret> Tokens::add(std::string name, std::string eauth, std::vector<std::string> groups,
                            std::optional<std::chrono::milliseconds> life) {
-  const WipedBytes random = random_bytes(kTokenBytes);
-  Secret token(to_hex({random.data(), random.size()}));
+  Secret token(to_hex(random_bytes(kTokenBytes)));
   const WallTime now = clock_.wall();
   const TokenRecord record{std::move(name), std::move(eauth), std::move(groups), now,
                            now + life.value_or(life_)};

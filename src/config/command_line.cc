@@ -397,8 +397,7 @@ std::string help_text() {
 
 Result<Secret> read_password() {
   const MuteTerminal mute;
-  WipedBytes line;
-  line.reserve(kLongestLine);
+  std::string line;
   char next = '\0';
   while (true) {
     const ssize_t got = ::read(STDIN_FILENO, &next, 1);
@@ -413,7 +412,7 @@ Result<Secret> read_password() {
   if (line.empty()) {
     return Error{ErrorKind::configuration, "standard input: found no line, expected a password"};
   }
-  return Secret({line.data(), line.size()});
+  return Secret(line);
 }
 
 Result<Secret> read_new_password(const CommandLine& command_line) {
@@ -448,17 +447,14 @@ Result<Secret> read_token(const CommandLine& command_line) {
   if (!file) return missing(path, errno_text());
   const auto bytes = read_to_end(file.get(), kLongestLine);
   if (!bytes) return missing(path, bytes.error().message);
-  std::string_view rest(bytes->data(), bytes->size());
+  std::string_view rest = *bytes;
   const std::string_view line = stripped(next_token(rest, '\n'));
   if (line.empty()) return missing(path, "an empty line");
   return Secret(line);
 }
 
 bool print_secret(const Secret& secret) {
-  const std::string_view text = secret.reveal().text;
-  WipedBytes line(text.begin(), text.end());
-  line.push_back('\n');
-  return write_all(STDOUT_FILENO, {line.data(), line.size()}).ok();
+  return write_all(STDOUT_FILENO, format("{}\n", secret.reveal().text)).ok();
 }
 
 }  // namespace rest_fcgi::config

@@ -52,8 +52,8 @@ Result<void> check(const std::string& path, const struct stat& status) {
 /// A file of the configuration and its owner.
 using Owned = std::pair<std::string, uid_t>;
 
-/// The memory of the result is wiped after use. Adds the file to `owners`.
-Result<WipedBytes> read_file(const std::string& path, std::vector<Owned>& owners) {
+/// Adds the file to `owners`.
+Result<std::string> read_file(const std::string& path, std::vector<Owned>& owners) {
   // With O_NONBLOCK, open(2) does not wait for a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
@@ -115,7 +115,7 @@ void replace_keys(Node& into, Node from) {
 Result<Node> read_map(const std::string& path, std::vector<Owned>& owners) {
   auto text = read_file(path, owners);
   if (!text) return std::move(text).error();
-  auto root = yaml::read(path, {text->data(), text->size()});
+  auto root = yaml::read(path, *text);
   if (!root) return std::move(root).error();
   // An empty file, or a file with only comments, counts as an empty map.
   if (root->is(Kind::null)) root->kind = Kind::map;

@@ -62,7 +62,7 @@ std::string first_line_of(const std::vector<std::string>& argv) {
   constexpr std::size_t kMost = 65536;  // The size of a pipe.
   const auto bytes = read_to_end(from.get(), kMost);
   if (status != 0 || !bytes) return "";
-  std::string_view rest(bytes->data(), bytes->size());
+  std::string_view rest = *bytes;
   return std::string(next_token(rest, '\n'));
 }
 

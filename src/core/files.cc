@@ -78,8 +78,8 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return {};
 }
 
-Result<WipedBytes> read_to_end(int fd, std::size_t most) {
-  WipedBytes bytes;
+Result<std::string> read_to_end(int fd, std::size_t most) {
+  std::string bytes;
   std::size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(filled < 2048 ? 4096 : filled * 2);

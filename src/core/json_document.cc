@@ -94,7 +94,7 @@ class JsonDocument::Builder {
   Builder(JsonDocument& document, const JsonLimits& limits)
       : document_(document),
         limits_(limits),
-        next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
+        next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.get())) {}
 
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
@@ -374,14 +374,14 @@ Result<void> JsonDocument::load(std::string_view text) {
     return Error{ErrorKind::malformed, "Text of 2 GiB or more, expected less"};
   }
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  append(text_, text);
+  text_ = text;
   text_.resize(text.size() + simdjson::SIMDJSON_PADDING, '\0');
   return {};
 }
 
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
-  strings_.resize(text_.size());
+  strings_ = std::make_unique_for_overwrite<char[]>(text_.size());
   // Reserves the memory for all values in one step. A vector that grows copies its values to twice the
   // memory, and needs three times its memory during the copy.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
@@ -395,17 +395,12 @@ JsonValue JsonDocument::root() const noexcept {
 }
 
 void JsonDocument::clear() noexcept {
-  wipe(text_.data(), text_.size());
-  wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // Assigns new objects, which frees the memory. The assignment of `{}` would keep the memory.
-  if (text_.capacity() > kKeptBytes) {
-    text_ = WipedBytes();
-    strings_ = WipedBytes();
-  }
-  if (nodes_.capacity() > kKeptNodes) nodes_ = std::vector<Node>();
+  // Swaps with new objects, which frees the memory. An assignment would keep the memory.
+  if (text_.capacity() > kKeptBytes) std::string().swap(text_);
+  if (nodes_.capacity() > kKeptNodes) std::vector<Node>().swap(nodes_);
   text_.clear();
-  strings_.clear();
+  strings_.reset();
 }
 
 JsonDocument own_document(const Json& json) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <new>
@@ -92,9 +91,6 @@ class Transfer {
 
   ~Transfer() {
     curl_easy_reset(handle_);
-    for (const curl_slist* header = headers_; header != nullptr; header = header->next) {
-      wipe(header->data, std::strlen(header->data));
-    }
     curl_slist_free_all(headers_);
   }
   Transfer(const Transfer&) = delete;
@@ -184,12 +180,7 @@ class Transfer {
   }
 
   void add_header(std::string_view name, std::string_view value) {
-    WipedBytes line(name.begin(), name.end());
-    line.reserve(name.size() + value.size() + 3);
-    line.insert(line.end(), {':', ' '});
-    append(line, value);
-    line.push_back('\0');
-    curl_slist* const longer = curl_slist_append(headers_, line.data());
+    curl_slist* const longer = curl_slist_append(headers_, format("{}: {}", name, value).c_str());
     if (longer == nullptr) throw std::bad_alloc();
     headers_ = longer;
   }
@@ -205,13 +196,10 @@ class Transfer {
 };
 
 HttpStream::HttpStream(const Options& options, const HttpRequest& request)
-    : url_(request.url),
-      body_(request.body.begin(), request.body.end()),
-      easy_(make_handle()),
-      multi_(curl_multi_init()) {
+    : url_(request.url), body_(request.body), easy_(make_handle()), multi_(curl_multi_init()) {
   if (!multi_) throw std::bad_alloc();
   HttpRequest own = request;
-  own.body = {body_.data(), body_.size()};
+  own.body = body_;
   transfer_ = std::make_unique<Transfer>(easy_.get(), options, own, [this](std::string_view bytes) {
     received_ += bytes;
     return true;

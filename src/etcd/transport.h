@@ -103,7 +103,7 @@ class HttpStream {
   Result<void> advance();
 
   const std::string url_;
-  WipedBytes body_;
+  std::string body_;
   std::string received_;
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;

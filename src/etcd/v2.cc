@@ -66,15 +66,9 @@ Failure refusal(const HttpReply& reply, std::string_view url) {
 Secret basic_authorization(const Options& options) {
   if (options.username.empty()) return {};
   const std::string_view password = options.password ? options.password->reveal().text : std::string_view();
-  WipedBytes plain;
-  plain.reserve(options.username.size() + 1 + password.size());
-  append(plain, options.username);
-  plain.push_back(':');
-  append(plain, password);
-  constexpr std::string_view kScheme = "Basic ";
-  WipedBytes text(kScheme.begin(), kScheme.end());
-  append_base64(text, {plain.data(), plain.size()});
-  return Secret({text.data(), text.size()});
+  std::string text = "Basic ";
+  append_base64(text, format("{}:{}", options.username, password));
+  return Secret(text);
 }
 
 Result<std::string> v2_path(std::string_view key) {

@@ -51,10 +51,7 @@ char* copy_for_pam(std::string_view text) {
 }
 
 void free_responses(pam_response* responses, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (responses[i].resp != nullptr) wipe(responses[i].resp, ::strlen(responses[i].resp));
-    std::free(responses[i].resp);
-  }
+  for (int i = 0; i < count; ++i) std::free(responses[i].resp);
   std::free(responses);
 }
 
@@ -252,8 +249,8 @@ bool redirect_standard_streams() {
 }
 
 /// Reads up to the end of the input. The result is empty if the input is too long or cannot be read.
-WipedBytes read_input(int fd) {
-  WipedBytes bytes(auth::pam::kMaxRequest + 1);
+std::string read_input(int fd) {
+  std::string bytes(auth::pam::kMaxRequest + 1, '\0');
   std::size_t size = 0;
   ssize_t got = 0;
   while (size < bytes.size() && (got = ::read(fd, bytes.data() + size, bytes.size() - size)) > 0)
@@ -269,7 +266,7 @@ Answer answer(const Request& request, const std::string& confdir) {
 }
 
 int serve(const Arguments& arguments) {
-  const WipedBytes input = read_input(STDIN_FILENO);
+  const std::string input = read_input(STDIN_FILENO);
   // Programs that PAM's modules start do not inherit this file.
   const int out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (out < 0 || !redirect_standard_streams()) return complain("standard output is not open");

@@ -63,7 +63,7 @@ std::string_view Environ::get(std::string_view name) const noexcept {
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> Environ::all() const {
-  const std::string_view text(text_.data(), text_.size());
+  const std::string_view text = text_;
   std::vector<std::pair<std::string_view, std::string_view>> all;
   all.reserve(variables_.size());
   for (const Variable& one : variables_) {
@@ -75,15 +75,14 @@ std::vector<std::pair<std::string_view, std::string_view>> Environ::all() const 
 void Environ::set(std::string_view variable, std::size_t equals) {
   const auto at = static_cast<std::uint32_t>(text_.size());
   const auto name_size = static_cast<std::uint32_t>(equals);
-  append(text_, variable);
+  text_ += variable;
   variables_.push_back(
       {at, name_size, at + name_size + 1, static_cast<std::uint32_t>(variable.size() - equals - 1)});
 }
 
 void Environ::set(std::string_view name, std::string_view value) {
   const auto at = static_cast<std::uint32_t>(text_.size());
-  append(text_, name);
-  append(text_, value);
+  text_.append(name).append(value);
   variables_.push_back({at, static_cast<std::uint32_t>(name.size()),
                         at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())});

@@ -139,8 +139,6 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
-  // Allocates the memory once, because a growing vector would leave copies of passwords in freed memory.
-  fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     std::string_view value = next_token(text, '&');
     if (value.empty()) continue;

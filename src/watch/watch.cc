@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -34,17 +33,10 @@ using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 class TokenHeader {
  public:
   explicit TokenHeader(const Secret& token) {
-    static constexpr std::string_view kName = "X-Auth-Token: ";
-    WipedBytes line(kName.begin(), kName.end());
-    append(line, token.reveal().text);
-    line.push_back('\0');
-    list_ = curl_slist_append(nullptr, line.data());
+    list_ = curl_slist_append(nullptr, format("X-Auth-Token: {}", token.reveal().text).c_str());
     if (list_ == nullptr) throw std::bad_alloc();
   }
-  ~TokenHeader() {
-    wipe(list_->data, std::strlen(list_->data));
-    curl_slist_free_all(list_);
-  }
+  ~TokenHeader() { curl_slist_free_all(list_); }
   TokenHeader(const TokenHeader&) = delete;
   TokenHeader& operator=(const TokenHeader&) = delete;
 

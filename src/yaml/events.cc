@@ -8,7 +8,6 @@
 #include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
 #include "yaml/tabs.h"
 
@@ -90,25 +89,12 @@ Events::Events(std::string_view text) : text_(text) {
 }
 
 Events::~Events() {
-  forget_event();
-  // libyaml would only free its buffers, which may contain passwords.
-  const auto wipe_all = [](auto& buffer) {
-    wipe(reinterpret_cast<char*>(buffer.start), static_cast<std::size_t>(buffer.end - buffer.start));
-  };
-  wipe_all(parser_.raw_buffer);
-  wipe_all(parser_.buffer);
+  yaml_event_delete(&event_);
   yaml_parser_delete(&parser_);
 }
 
-void Events::forget_event() {
-  if (event_.type == YAML_SCALAR_EVENT) {
-    wipe(reinterpret_cast<char*>(event_.data.scalar.value), event_.data.scalar.length);
-  }
-  yaml_event_delete(&event_);
-}
-
 const yaml_event_t& Events::next() {
-  forget_event();
+  yaml_event_delete(&event_);
   if (yaml_parser_parse(&parser_, &event_) == 0) fail();
   return event_;
 }

@@ -34,7 +34,6 @@ class Events {
   const yaml_event_t& next();
 
  private:
-  void forget_event();
   [[noreturn]] void fail() const;
 
   const std::string_view text_;

@@ -34,12 +34,12 @@ std::string refusal(const std::string& path) {
   return error.message;
 }
 
-Result<WipedBytes> read(const std::string& path, std::size_t max_size = 1 << 20) {
+Result<std::string> read(const std::string& path, std::size_t max_size = 1 << 20) {
   return read_to_end(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)).get(), max_size);
 }
 
-std::string text(const Result<WipedBytes>& bytes) {
-  return bytes ? std::string(bytes->begin(), bytes->end()) : "-";
+std::string text(const Result<std::string>& bytes) {
+  return bytes ? *bytes : "-";
 }
 
 }  // namespace

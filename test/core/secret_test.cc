@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/secret.h"
 
-#include <array>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 using rest_fcgi::equal_in_constant_time;
 using rest_fcgi::Secret;
 using rest_fcgi::SecretView;
-using rest_fcgi::wipe;
 
 namespace {
 template <class T, class = void>
@@ -27,13 +25,6 @@ static_assert(!IsPrintable<Secret>::value && !IsPrintable<SecretView>::value &&
 static_assert(!std::is_convertible_v<SecretView, std::string_view> &&
               !std::is_convertible_v<Secret, std::string>);
 static_assert(!std::is_copy_constructible_v<Secret> && std::is_nothrow_move_constructible_v<Secret>);
-
-TEST_CASE("wipe overwrites exactly the given bytes") {
-  std::array<char, 4> bytes{'a', 'b', 'c', 'd'};
-  wipe(bytes.data(), 3);
-  CHECK(std::string_view(bytes.data(), 4) == std::string_view("\0\0\0d", 4));
-  wipe(nullptr, 0);
-}
 
 TEST_CASE("comparison in constant time compares") {
   CHECK(equal_in_constant_time("", ""));

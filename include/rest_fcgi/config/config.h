@@ -220,8 +220,7 @@ Result<Secret> read_token(const CommandLine& command_line);
 /// configuration, if there is no port, or if the port has TLS, because its certificate's name is unknown.
 Result<std::string> local_events_url(const Settings& settings);
 
-/// Writes one line to standard output. Does not use stdio, because the buffers of stdio are not wiped.
-/// Returns false after a failure.
+/// Writes one line to standard output. Returns false after a failure.
 [[nodiscard]] bool print_secret(const Secret& secret);
 
 }  // namespace rest_fcgi::config

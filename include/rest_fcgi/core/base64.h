@@ -8,8 +8,7 @@
 namespace rest_fcgi {
 
 /// Appends `bytes` to `text` in base64 with padding (RFC 4648, section 4).
-template <class Text>
-void append_base64(Text& text, std::string_view bytes) {
+inline void append_base64(std::string& text, std::string_view bytes) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (; !bytes.empty(); bytes.remove_prefix(bytes.size() < 3 ? bytes.size() : 3)) {
     const auto at = [bytes](std::size_t i) -> unsigned {

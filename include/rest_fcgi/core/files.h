@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi {
@@ -27,7 +26,7 @@ Result<void> write_all(int fd, std::string_view bytes);
 
 /// Reads to the end of the file. Errors: the kind that `errno_kind` returns; internal, if the file has more
 /// bytes than the parameter `most`. A failure leaves the error number in errno.
-Result<WipedBytes> read_to_end(int fd, std::size_t most);
+Result<std::string> read_to_end(int fd, std::size_t most);
 
 /// Returns a text that differs after each change of a file. In the first 20 ms after a change, returns an
 /// empty text, because a second change may not change the file's time stamp.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,6 @@
 
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi {
 
@@ -132,9 +132,8 @@ class JsonValue::MemberIterator {
   std::uint32_t end_ = 0;
 };
 
-/// A parsed JSON text (RFC 8259), which owns a copy of the text. Wipes old content, because requests contain
-/// passwords. Refuses lone surrogates, because Salt's packer cannot send them. Integers keep all digits.
-/// Threads may share a document that does not change.
+/// A parsed JSON text (RFC 8259), which owns a copy of the text. Refuses lone surrogates, because Salt's
+/// packer cannot send them. Integers keep all digits. Threads may share a document that does not change.
 class JsonDocument {
  public:
   JsonDocument();
@@ -152,7 +151,7 @@ class JsonDocument {
   /// Returns the value of the whole text, or null before the first successful `parse`.
   [[nodiscard]] JsonValue root() const noexcept;
 
-  /// Wipes the content and frees large buffers.
+  /// Removes the content and frees large buffers.
   void clear() noexcept;
 
  private:
@@ -167,8 +166,8 @@ class JsonDocument {
 
   /// The values in the order of the text. The node of a member's key precedes the node of its value.
   std::vector<Node> nodes_;
-  WipedBytes text_;     ///< `text_` is the JSON text, padded for simdjson.
-  WipedBytes strings_;  ///< `strings_` has the values of the strings, with escapes resolved.
+  std::string text_;                 ///< `text_` is the JSON text, padded for simdjson.
+  std::unique_ptr<char[]> strings_;  ///< `strings_` has the values of the strings, with escapes resolved.
 };
 
 /// Parses JSON that this process made. If the nesting is too deep, the document's value is null.

@@ -2,45 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace rest_fcgi {
-
-/// Overwrites memory. The compiler cannot remove the call.
-void wipe(void* data, std::size_t size) noexcept;
-
-/// An allocator that wipes memory before freeing it.
-template <class T>
-struct WipingAllocator {
-  using value_type = T;
-  WipingAllocator() = default;
-  template <class U>
-  WipingAllocator(const WipingAllocator<U>&) noexcept {}
-  T* allocate(std::size_t n) { return std::allocator<T>().allocate(n); }
-  void deallocate(T* data, std::size_t n) noexcept {
-    wipe(data, n * sizeof(T));
-    std::allocator<T>().deallocate(data, n);
-  }
-  template <class U>
-  requires std::is_same_v<U, char>
-  void construct(U* at) noexcept { ::new (static_cast<void*>(at)) U; }
-  template <class U>
-  bool operator==(const WipingAllocator<U>&) const noexcept {
-    return true;
-  }
-};
-
-/// Bytes that may contain a secret. A std::vector keeps all bytes in memory that the allocator wipes. A
-/// std::string would keep short texts inside the object, which no allocator wipes.
-using WipedBytes = std::vector<char, WipingAllocator<char>>;
-
-/// Appends bytes without memcpy(3), which leaves copies in vector registers. REQUIRES: `bytes` is not a part
-/// of `to`.
-void append(WipedBytes& to, std::string_view bytes);
 
 /// Owns a secret such as a token, and wipes the secret on destruction. A Secret cannot be printed, and only
 /// `copy` copies it. A Secret is not thread-safe.
@@ -49,10 +14,13 @@ class Secret {
   Secret() = default;
   explicit Secret(std::string_view text) : bytes_(text.begin(), text.end()) {}
   Secret(Secret&&) noexcept = default;
-  Secret& operator=(Secret&&) noexcept = default;
+  Secret& operator=(Secret&& other) noexcept {
+    bytes_.swap(other.bytes_);  // The destructor of `other` wipes the old secret.
+    return *this;
+  }
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
-  ~Secret() = default;
+  ~Secret();
 
   [[nodiscard]] Secret copy() const { return Secret(reveal().text); }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
@@ -64,10 +32,10 @@ class Secret {
   [[nodiscard]] Revealed reveal() const noexcept { return {{bytes_.data(), bytes_.size()}}; }
 
  private:
-  WipedBytes bytes_;
+  std::vector<char> bytes_;  // In contrast to a short std::string, a vector leaves no copy when it moves.
 };
 
-/// A view of a secret that another object owns and wipes, such as a password in a request's body.
+/// A view of a secret that another object owns, such as a password in a request's body.
 class SecretView {
  public:
   SecretView() = default;

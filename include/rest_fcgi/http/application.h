@@ -14,12 +14,11 @@
 #include <vector>
 
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::http {
 
-/// A request as variables and a body, as in CGI (RFC 3875) and WSGI (PEP 3333). Owns the variables and wipes
-/// them, because they contain passwords. The front end owns the body. An Environ is not thread-safe.
+/// A request as variables and a body, as in CGI (RFC 3875) and WSGI (PEP 3333). Owns the variables. The front
+/// end owns the body. An Environ is not thread-safe.
 class Environ {
  public:
   /// Returns the value of a variable such as `CONTENT_TYPE`, or an empty text if the variable is not set.
@@ -46,7 +45,7 @@ class Environ {
   struct Variable {
     std::uint32_t name, name_size, value, value_size;
   };
-  WipedBytes text_;
+  std::string text_;
   std::vector<Variable> variables_;
 };
 

@@ -66,7 +66,6 @@ bool FastCgiRequest::receive(http::Environ& environ) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
     if (equals != 0 && equals != std::string_view::npos) environ.set(text, equals);
-    wipe(*variable, text.size());
   }
   return true;
 }
@@ -82,7 +81,7 @@ void FastCgiRequest::refuse_large_body(const BodyLimits& limits) {
 }
 
 void FastCgiRequest::forget_body() noexcept {
-  body_ = WipedBytes();
+  std::string().swap(body_);  // An assignment would keep the memory.
   if (budget_ != nullptr) budget_->remove(std::exchange(counted_, 0));
 }
 
@@ -109,7 +108,7 @@ void FastCgiRequest::take(std::string_view bytes, const BodyLimits& limits) {
         ErrorKind::unavailable,
         "The bodies of all current requests together are larger than max_body_bytes; try again later");
   }
-  append(body_, bytes);
+  body_ += bytes;
 }
 
 std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_view content_length,
@@ -128,7 +127,6 @@ std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_vi
       break;
     }
   }
-  wipe(part.data(), part.size());
   const bool is_broken = FCGX_GetError(libfcgi_.in) != 0;
   FCGX_FreeStream(&libfcgi_.in);
   if (is_broken) return std::nullopt;
@@ -137,7 +135,7 @@ std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_vi
                                              received_, *declared_));
   }
   if (body_error_) return Result<std::string_view>(*body_error_);
-  return Result<std::string_view>(std::string_view(body_.data(), body_.size()));
+  return Result<std::string_view>(body_);
 }
 
 bool FastCgiRequest::put(std::string_view text) noexcept {

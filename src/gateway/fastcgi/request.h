@@ -12,7 +12,6 @@
 
 #include "gateway/body_budget.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/http/application.h"
 
@@ -58,7 +57,7 @@ class FastCgiRequest {
   std::optional<Result<std::string_view>> read_body(std::string_view content_length, const BodyLimits& limits,
                                                     BodyBudget& budget);
 
-  /// Wipes and frees the memory of the body.
+  /// Frees the memory of the body.
   void forget_body() noexcept;
 
   /// Sends `response`. Sends no body if `is_head` is true.
@@ -84,7 +83,7 @@ class FastCgiRequest {
   bool is_kept_ = false;
   BodyBudget* budget_ = nullptr;
   std::size_t counted_ = 0;  ///< The bytes of the body that were added to the BodyBudget.
-  WipedBytes body_;
+  std::string body_;
   std::optional<std::size_t> declared_;
   std::size_t received_ = 0;
   std::optional<Error> body_error_;

@@ -74,7 +74,7 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
 }
 
 /// Returns false for a malformed escape or a control character.
-bool decode_path(std::string_view path, WipedBytes& decoded) {
+bool decode_path(std::string_view path, std::string& decoded) {
   decoded.reserve(path.size());
   for (std::size_t at = 0; at < path.size(); ++at) {
     char c = path[at];
@@ -163,7 +163,7 @@ Refusal RequestParser::refusal(beast::error_code code) const noexcept {
 
 http::Environ& RequestParser::finish() {
   if (content_length() || chunked()) environ_.set("CONTENT_LENGTH", format("{}", body_.size()));
-  environ_.body = std::string_view(body_.data(), body_.size());
+  environ_.body = std::string_view(body_);
   return environ_;
 }
 
@@ -188,10 +188,10 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // `decoded` is wiped, because a path can contain a token.
+  std::string decoded;
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
-  environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
+  environ_.set("PATH_INFO", decoded);
   environ_.set("QUERY_STRING",
                question == std::string_view::npos ? std::string_view() : target.substr(question + 1));
 }
@@ -239,9 +239,7 @@ bool RequestParser::add_variable(std::string_view header, std::string_view value
     return true;
   }
   const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
-  WipedBytes list(before.begin(), before.end());
-  for (const std::string_view part : {comma, value}) append(list, part);
-  environ_.set(name, {list.data(), list.size()});
+  environ_.set(name, format("{}{}{}", before, comma, value));
   return true;
 }
 
@@ -264,7 +262,7 @@ void RequestParser::on_chunk_header_impl(std::uint64_t /*size*/, Text extensions
 }
 
 std::size_t RequestParser::on_body_impl(Text bytes, beast::error_code& code) {
-  append(body_, view_of(bytes));
+  body_ += view_of(bytes);
   if (!budget_.add(bytes.size(), body_.size())) refuse(kBodies, code);
   return bytes.size();
 }

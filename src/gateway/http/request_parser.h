@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -11,7 +12,6 @@
 
 #include "gateway/body_budget.h"
 #include "gateway/reply.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
@@ -31,7 +31,7 @@ struct RequestLimits {
 
 /// Parses one request of HTTP/1.1 or 1.0 (RFC 9112) into an `Environ`. Refuses requests that a proxy could
 /// understand differently: a Content-Length beside Transfer-Encoding, two lengths, an encoding other than
-/// `chunked`, or a folded header. The destructor wipes the request's text. Used by one thread.
+/// `chunked`, or a folded header. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
   /// Parses `input`. Counts the body in `budget`. REQUIRES: `input` and `budget` outlive the parser.
@@ -82,7 +82,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   bool has_length_ = false;
   std::size_t headers_ = 0;
   std::size_t variables_size_ = 0;
-  WipedBytes body_;
+  std::string body_;
   http::Environ environ_;
 };
 

@@ -24,8 +24,8 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
                                     SteadyTime deadline) {
   const auto checked = master::check_event(tag, data);
   if (!checked) return checked.error();
-  const WipedBytes packed = pack_event(checked->root(), iso_stamp(system_clock().wall()));
-  Result<void> fired = runtime_->pusher().fire(tag, {packed.data(), packed.size()}, deadline);
+  const std::string packed = pack_event(checked->root(), iso_stamp(system_clock().wall()));
+  Result<void> fired = runtime_->pusher().fire(tag, packed, deadline);
   if (fired || fired.error().kind == ErrorKind::timeout) return fired;
   std::string why = fired.error().message;
   if (fired.error().kind == ErrorKind::authorization && caller != nullptr) {

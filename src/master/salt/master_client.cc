@@ -97,7 +97,7 @@ Result<void> MasterClient::confirm(const Credentials& credentials, SteadyTime de
     const auto reply = requests_->request({kConfirm.priority, credentials.remote, &is_sent},
                                           login_load(credentials), until(kConfirm, deadline));
     if (!reply) return is_sent ? login_unchecked(reply.error()) : reply.error();
-    const auto answer = read_publish_reply({reply->data(), reply->size()});
+    const auto answer = read_publish_reply(*reply);
     if (answer) return {};
     // Every user may run the function of this load. An error about permissions therefore means that a setting
     // of the master refuses the user.
@@ -189,14 +189,14 @@ Result<void> MasterClient::send_inline(const Permit& permit, const SendOptions& 
 
 Result<void> MasterClient::send_once(const Permit& permit, const SendOptions& options, const Caller& caller,
                                      const Steps& steps) const {
-  Result<WipedBytes> load = steps.write(caller);
+  Result<std::string> load = steps.write(caller);
   if (!load) return std::move(load).error();
   steps.is_sent = false;
   auto reply = requests_->request({options.priority, permit.chunk().credentials.remote, &steps.is_sent},
                                   *std::move(load), until(options, permit.deadline()), steps.before);
   if (!reply && steps.is_sent) return outcome_unknown(std::move(reply).error());
   if (!reply) return std::move(reply).error();
-  Result<void> read = steps.read({reply->data(), reply->size()});
+  Result<void> read = steps.read(*reply);
   if (!read && is_refusal(read.error())) {
     log::info(format("the Salt master refused lowstate chunk {} of user \"{}\": {}", permit.chunk().index,
                      permit.user(), read.error().message));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "master/salt/calls/messages.h"
@@ -36,7 +37,7 @@ inline constexpr SendOptions kWheel{// A wheel may run for hours, and its reply 
 class MasterClient {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;
-  using Write = std::function<Result<WipedBytes>(const Caller&)>;
+  using Write = std::function<Result<std::string>(const Caller&)>;
   using Before = RequestPool::Before;
 
   MasterClient(bool inline_login, std::unique_ptr<auth::Logins> logins,

@@ -100,11 +100,11 @@ PublishedCall published_call(const Permit& permit, const Publication& publicatio
   return call;
 }
 
-void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
+void send_wheel(RequestPool& requests, const std::string& load, const std::string& jid) {
   const auto reply =
-      requests.request(PriorityClass::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);
+      requests.request(PriorityClass::wheel_async, load, system_clock().steady() + kWheelAsync);
   if (!reply) return log::warning(format("wheel_async {}: {}", jid, reply.error().message));
-  const auto answer = read_wheel_reply({reply->data(), reply->size()});
+  const auto answer = read_wheel_reply(*reply);
   if (answer) return;
   log::warning(format("wheel_async {}: {}{}", jid,
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
@@ -274,7 +274,9 @@ Result<master::Started> SaltMaster::runner_async(const Permit& permit) {
 Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
   return client_.call(
       permit, kWheel,
-      [&](const Caller& caller) -> Result<WipedBytes> { return wheel_load(permit.chunk().master(), caller); },
+      [&](const Caller& caller) -> Result<std::string> {
+        return wheel_load(permit.chunk().master(), caller);
+      },
       read_wheel_reply);
 }
 
@@ -293,10 +295,8 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   auto slot = runtime_->workers().reserve(permit.user(), 1);
   if (!slot) return std::move(slot).error();
   const Caller caller{goes_inline ? &credentials : &token, permit.user()};
-  auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(), caller, &started));
-  slot->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
-    send_wheel(*requests, std::move(*load), jid);
-  });
+  slot->submit([requests = runtime_->requests(), load = wheel_load(permit.chunk().master(), caller, &started),
+                jid](const std::stop_token&) { send_wheel(*requests, load, jid); });
   return started;
 }
 

@@ -34,8 +34,8 @@ constexpr std::string_view kUsualDelimiter = ":";
 
 /// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. `pack_load` appends the load as one map.
 /// Masters refuse a version below 3.
-WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
-  WipedBytes message;
+std::string envelope(const std::function<void(Packer&)>& pack_load) {
+  std::string message;
   message.reserve(kUsualSize);
   Packer packer(message);
   packer.begin_map(3).text("enc").text("clear").text("load");
@@ -131,7 +131,7 @@ void pack_keyword_arguments(Packer& packer, std::span<const JsonMember> kwargs) 
 
 }  // namespace
 
-WipedBytes pack_publish(const PublishLoad& load, const Caller& caller) {
+std::string pack_publish(const PublishLoad& load, const Caller& caller) {
   constexpr std::size_t kFields = 8;
   return envelope([&](Packer& packer) {
     packer.begin_map(kFields + (load.jid.empty() ? 0 : 1) + (load.to ? 1 : 0));
@@ -148,14 +148,14 @@ WipedBytes pack_publish(const PublishLoad& load, const Caller& caller) {
   });
 }
 
-WipedBytes login_load(const auth::Credentials& credentials) {
+std::string login_load(const auth::Credentials& credentials) {
   PublishLoad load;
   load.target = {lowstate::TargetType::list, std::vector<std::string>(), kUsualDelimiter};
   load.call = PublishLoad::Function{"saltutil.find_job", {}};
   return pack_publish(load, {&credentials, credentials.username});
 }
 
-Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
+Result<std::string> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
   const auto arguments = lowstate::MasterArguments::copy_of(
       call.function, true,
       [&call](std::string_view key) { return runner_gets_keyword(call.function.name, key); });
@@ -171,7 +171,7 @@ Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& c
   });
 }
 
-WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller, const master::Started* job) {
+std::string wheel_load(const lowstate::MasterCall& call, const Caller& caller, const master::Started* job) {
   constexpr std::size_t kFields = 4;
   constexpr std::size_t kJobFields = 3;
   std::vector<JsonMember> kwargs = call.function.kwargs;
@@ -192,7 +192,7 @@ WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller, co
   });
 }
 
-WipedBytes token_load(const auth::Credentials& credentials) {
+std::string token_load(const auth::Credentials& credentials) {
   const bool by_token = credentials.kind == auth::Credentials::Kind::token;
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(credentials);
@@ -206,17 +206,17 @@ WipedBytes token_load(const auth::Credentials& credentials) {
   });
 }
 
-WipedBytes ping_load() {
+std::string ping_load() {
   return envelope([](Packer& packer) { packer.begin_map(1).text("cmd").text("ping"); });
 }
 
-WipedBytes pack_event(const JsonValue& data, std::string_view stamp) {
+std::string pack_event(const JsonValue& data, std::string_view stamp) {
   constexpr std::string_view kStamp = "_stamp";
   std::size_t members = 1;
   for (const JsonMember member : data.members()) {
     if (member.key != kStamp) ++members;
   }
-  WipedBytes bytes;
+  std::string bytes;
   Packer packer(bytes);
   packer.begin_map(members);
   for (const JsonMember member : data.members()) {

@@ -11,7 +11,6 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/master.h"
 
@@ -50,31 +49,31 @@ struct PublishLoad {
   std::optional<std::chrono::seconds> to;  ///< The timeout for syndics, used only with `order_masters`.
 };
 
-[[nodiscard]] WipedBytes pack_publish(const PublishLoad& load, const Caller& caller);
+[[nodiscard]] std::string pack_publish(const PublishLoad& load, const Caller& caller);
 
 /// Returns a load that checks credentials without making a token. The load publishes a function that every
 /// user may run (`saltutil.find_job`) to no minion. REQUIRES: the credentials are of the kind eauth.
-[[nodiscard]] WipedBytes login_load(const auth::Credentials& credentials);
+[[nodiscard]] std::string login_load(const auth::Credentials& credentials);
 
 /// Returns the load of a runner. Salt's runner client converts positional texts: `1` becomes a number, and
 /// `name=value` becomes a keyword argument. Fails with `internal`.
-Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
+Result<std::string> runner_load(const lowstate::MasterCall& call, const Caller& caller);
 
 /// Returns the load of a wheel. The arguments are sent inside `arg` and `kwarg`, because a wheel may have
 /// parameters such as `user`. For a `wheel_async`, `job` has the jid and the tag. For other wheels, `job` is
 /// null.
-[[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
-                                    const master::Started* job = nullptr);
+[[nodiscard]] std::string wheel_load(const lowstate::MasterCall& call, const Caller& caller,
+                                     const master::Started* job = nullptr);
 
 /// For credentials of the kind eauth, returns a load that asks the master for a new token. For the kind
 /// token, the load asks for the owner of the token. REQUIRES: the credentials have one of these kinds.
-[[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
+[[nodiscard]] std::string token_load(const auth::Credentials& credentials);
 
 /// Returns the load of a ping. The master sends this load back unchanged.
-[[nodiscard]] WipedBytes ping_load();
+[[nodiscard]] std::string ping_load();
 
 /// Packs the data of an event with Salt's `_stamp`. REQUIRES: `data` is an object.
-[[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
+[[nodiscard]] std::string pack_event(const JsonValue& data, std::string_view stamp);
 
 // The following functions read replies. A refused load fails with `authentication` or `authorization`:
 // - For `publish`, the name of the exception in the reply decides.

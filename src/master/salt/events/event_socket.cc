@@ -105,7 +105,7 @@ int finish_connecting(int fd, int stop) noexcept {
 
 constexpr std::chrono::seconds kPatience{5};
 
-void append_number(WipedBytes& to, std::size_t number) {
+void append_number(std::string& to, std::size_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift & 0xFFU));
 }
 
@@ -181,7 +181,7 @@ Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
   return Error{ErrorKind::unavailable, errno_text()};
 }
 
-WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
+std::string pushed_frame(std::string_view tag, std::string_view data) {
   constexpr std::string_view kBegin(
       "\x82\xA4head\x80\xA4"
       "body\xC6",
@@ -189,15 +189,12 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   constexpr std::string_view kTagEnd = "\n\n";
   constexpr std::size_t kLength = 4;
   const std::size_t body = tag.size() + kTagEnd.size() + data.size();
-  WipedBytes frame;
+  std::string frame;
   frame.reserve(kLength + kBegin.size() + kLength + body);
   append_number(frame, kBegin.size() + kLength + body);
-  append(frame, kBegin);
+  frame += kBegin;
   append_number(frame, body);
-  append(frame, tag);
-  append(frame, kTagEnd);
-  append(frame, data);
-  return frame;
+  return frame.append(tag).append(kTagEnd).append(data);
 }
 
 /// The constructor waits until no other thread uses the connection, at most until `end`.
@@ -225,20 +222,20 @@ class EventPusher::Turn {
 
 Result<void> EventPusher::fire(std::string_view tag, std::string_view data, SteadyTime deadline) {
   const SteadyTime end = std::min(deadline, system_clock().steady() + kPatience);
-  const WipedBytes frame = pushed_frame(tag, data);
+  const std::string frame = pushed_frame(tag, data);
   const Turn turn(*this, end);
   if (!turn.has_it()) return late();
   const bool was_there = is_alive();
   if (!was_there) {
     if (auto connected = connect(); !connected) return connected;
   }
-  auto written = write({frame.data(), frame.size()}, end);
+  auto written = write(frame, end);
   const bool lost = !written && written.error().kind == ErrorKind::unavailable;
   if (!lost || !was_there) return written;
   // The master may close a kept connection at any time, so a failed event is sent again. The master gets no
   // event twice, because it ignores an incomplete event.
   if (auto connected = connect(); !connected) return connected;
-  return write({frame.data(), frame.size()}, end);
+  return write(frame, end);
 }
 
 /// Returns whether the connection is open. The master sends no data, so a readable socket means that the

@@ -16,7 +16,6 @@
 #include "master/salt/events/event.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 /// The sockets on which a master publishes events and accepts events.
@@ -92,8 +91,8 @@ class EventPusher {
   std::optional<SocketFile> file_;  // `file_` identifies the socket's file at the time of the connection.
 };
 
-/// Returns an event in the master's format. The bytes are wiped, because they may contain secrets.
-[[nodiscard]] WipedBytes pushed_frame(std::string_view tag, std::string_view data);
+/// Returns an event in the master's format.
+[[nodiscard]] std::string pushed_frame(std::string_view tag, std::string_view data);
 
 /// Returns the reason for EACCES from a connect to the unix socket at `path`: the folder or socket, and the
 /// missing permission. May query the sources in nsswitch.conf. Thread-safe.

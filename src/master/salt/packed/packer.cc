@@ -14,12 +14,12 @@ namespace rest_fcgi::salt {
 namespace {
 
 struct Sink {
-  WipedBytes& out;
-  void write(const char* data, std::size_t size) { out.insert(out.end(), data, data + size); }
+  std::string& out;
+  void write(const char* data, std::size_t size) { out.append(data, size); }
 };
 
 template <class Pack>
-void pack(WipedBytes& out, const Pack& call) {
+void pack(std::string& out, const Pack& call) {
   Sink sink{out};
   msgpack::packer<Sink> packer(sink);
   call(packer);

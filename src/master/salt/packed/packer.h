@@ -3,19 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "rest_fcgi/core/json_document.h"
-#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::salt {
 
-/// Appends msgpack to bytes that are wiped, because requests contain passwords. Each value has its shortest
-/// form. Texts become `str`, because masters do not accept `bin` and extensions. Borrows `out`. Not
-/// synchronized. REQUIRES: the caller appends as many members as it announced, fewer than 2^32.
+/// Appends msgpack to a string. Each value has its shortest form. Texts become `str`, because masters do not
+/// accept `bin` and extensions. Borrows `out`. Not synchronized. REQUIRES: the caller appends as many members
+/// as it announced, fewer than 2^32.
 class Packer {
  public:
-  explicit Packer(WipedBytes& out) : out_(out) {}
+  explicit Packer(std::string& out) : out_(out) {}
 
   Packer& begin_map(std::size_t members);
   Packer& begin_array(std::size_t elements);
@@ -32,7 +32,7 @@ class Packer {
   Packer& value(const JsonValue& value);
 
  private:
-  WipedBytes& out_;
+  std::string& out_;
 };
 
 }  // namespace rest_fcgi::salt

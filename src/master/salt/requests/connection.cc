@@ -64,17 +64,6 @@ zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   return monitor;
 }
 
-/// Returns a message that wipes the bytes after use.
-zmq::message_t message_of(WipedBytes bytes) {
-  auto held = std::make_unique<WipedBytes>(std::move(bytes));
-  const auto free = [](void*, void* hint) {
-    std::unique_ptr<WipedBytes>(static_cast<WipedBytes*>(hint)).reset();
-  };
-  zmq::message_t message(held->data(), held->size(), free, held.get());
-  static_cast<void>(held.release());
-  return message;
-}
-
 long remaining(SteadyTime until) {
   const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
   return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
@@ -144,15 +133,15 @@ bool Connection::is_open() {
   return zmq_poll(items, 2, 0) == 1 && items[0].revents == ZMQ_POLLOUT;
 }
 
-Result<void> Connection::send(WipedBytes message) {
+Result<void> Connection::send(const std::string& message) {
   try {
-    return send_frames(std::move(message)) ? Result<void>() : master_not_available();
+    return send_frames(message) ? Result<void>() : master_not_available();
   } catch (const zmq::error_t& error) {
     return error_of(error);
   }
 }
 
-Result<WipedBytes> Connection::receive(SteadyTime deadline) {
+Result<std::string> Connection::receive(SteadyTime deadline) {
   try {
     const Seen seen = wait(ZMQ_POLLIN, deadline);
     if (seen == Seen::time_up) {
@@ -164,14 +153,14 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
   }
 }
 
-bool Connection::send_frames(WipedBytes message) {
+bool Connection::send_frames(const std::string& message) {
   // Sends the message as two frames. If the connection ends between the frames, ZeroMQ drops the first frame,
   // so the master gets no incomplete message.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
-         socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
+         socket_.send(zmq::buffer(message), zmq::send_flags::dontwait);
 }
 
-Result<WipedBytes> Connection::receive_frames() {
+Result<std::string> Connection::receive_frames() {
   // The frames are read even if the connection has ended, because the reply may have come before the end.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
@@ -182,10 +171,7 @@ Result<WipedBytes> Connection::receive_frames() {
     return Error{ErrorKind::internal,
                  "The Salt Master's answer is not one empty frame and one with the answer; it was not read."};
   }
-  const char* const bytes = body.data<char>();
-  WipedBytes answer(bytes, bytes + body.size());
-  wipe(body.data(), body.size());
-  return answer;
+  return body.to_string();
 }
 
 Result<void> check_endpoint(std::string_view uri) {

@@ -13,14 +13,12 @@
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::salt {
 
 /// One TCP connection to a master's `ret_port`. It is a DEALER socket that sends and receives `["", body]`,
 /// one request at a time. The connection never reconnects, so no message can reach a restarted master. The
-/// owner must destroy the connection after any failure. Messages are wiped, except in the buffers of ZeroMQ
-/// and the kernel. Not synchronized.
+/// owner must destroy the connection after any failure. Not synchronized.
 class Connection {
  public:
   struct Options {
@@ -51,11 +49,11 @@ class Connection {
   bool is_open();
 
   /// Sends a message. Fails with `unavailable` if the connection is closed. After an error nothing was sent.
-  Result<void> send(WipedBytes message);
+  Result<void> send(const std::string& message);
 
   /// Waits for the reply. May be called again after a timeout. Fails with `unavailable`, `timeout`, or
   /// `internal` for a reply that is not `["", body]`.
-  Result<WipedBytes> receive(SteadyTime deadline);
+  Result<std::string> receive(SteadyTime deadline);
 
  private:
   enum class Seen { ready, broken, time_up };
@@ -63,8 +61,8 @@ class Connection {
   explicit Connection(zmq::socket_t socket) : socket_(std::move(socket)) {}
   Seen wait(short events, SteadyTime until);
   bool read_monitor();
-  bool send_frames(WipedBytes message);
-  Result<WipedBytes> receive_frames();
+  bool send_frames(const std::string& message);
+  Result<std::string> receive_frames();
 
   zmq::socket_t monitor_;  ///< The socket that gets an event when TCP connects, and when the connection ends.
   zmq::socket_t socket_;

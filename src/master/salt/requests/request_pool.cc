@@ -41,8 +41,8 @@ class Pool final : public RequestPool {
     limiter_.close();
   }
 
-  Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
-                             const Before& before) override {
+  Result<std::string> request(Request info, const std::string& message, SteadyTime deadline,
+                              const Before& before) override {
     // Clients take turns with logins and tokens. Other requests are sent in the order of arrival.
     const bool is_login = info.priority == PriorityClass::login || info.priority == PriorityClass::token;
     auto pass = limiter_.enter(static_cast<std::size_t>(info.priority),
@@ -53,7 +53,7 @@ class Pool final : public RequestPool {
     if (before) {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
-    if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
+    if (auto sent = (*connection)->send(message); !sent) return std::move(sent).error();
     if (info.is_sent != nullptr) *info.is_sent = true;
     auto answer = receive(**connection, info.priority, *pass, deadline);
     if (answer) idle_.put(*std::move(connection), now());
@@ -68,8 +68,8 @@ class Pool final : public RequestPool {
 
  private:
   /// Marks a slow request as stalled, so that other requests can use its place.
-  Result<WipedBytes> receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
-                             SteadyTime deadline) {
+  Result<std::string> receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
+                              SteadyTime deadline) {
     const bool may_stall = priority != PriorityClass::login;
     auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
     if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;

@@ -7,7 +7,6 @@
 #include "master/salt/requests/priority_class.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
@@ -27,12 +26,12 @@ class RequestPool {
   /// sent.
   using Before = std::function<Result<void>()>;
 
-  /// Sends a message and waits for the reply. Wipes the message and the reply. Fails with `unavailable`,
+  /// Sends a message and waits for the reply. Fails with `unavailable`,
   /// `timeout`, the errors of `before`, or `internal` for a malformed reply.
-  virtual Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
-                                     const Before& before) = 0;
-  Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline) {
-    return request(info, std::move(message), deadline, Before());
+  virtual Result<std::string> request(Request info, const std::string& message, SteadyTime deadline,
+                                      const Before& before) = 0;
+  Result<std::string> request(Request info, const std::string& message, SteadyTime deadline) {
+    return request(info, message, deadline, Before());
   }
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;

@@ -12,7 +12,6 @@
 #include "master/salt/packed/packer.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
 namespace rest_fcgi::test {
@@ -37,12 +36,8 @@ class ReadChunk {
   std::vector<lowstate::Chunk> chunks_;
 };
 
-inline std::string bytes_of(const WipedBytes& message) {
-  return {message.begin(), message.end()};
-}
-
-inline std::string json_of(const WipedBytes& message) {
-  const auto json = salt::to_json({message.data(), message.size()});
+inline std::string json_of(const std::string& message) {
+  const auto json = salt::to_json(message);
   REQUIRE(json);
   return json->text();
 }
@@ -50,9 +45,9 @@ inline std::string json_of(const WipedBytes& message) {
 inline std::string packed(std::string_view json) {
   JsonDocument document;
   REQUIRE(document.parse(json));
-  WipedBytes bytes;
+  std::string bytes;
   salt::Packer(bytes).value(document.root());
-  return {bytes.begin(), bytes.end()};
+  return bytes;
 }
 
 /// Checks that a reply gives an internal error. Returns the error's message.

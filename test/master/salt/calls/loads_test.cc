@@ -14,7 +14,6 @@ namespace rest_fcgi::salt {
 namespace {
 
 using lowstate::TargetType;
-using test::bytes_of;
 using test::holds;
 using test::json_of;
 using test::ReadChunk;
@@ -78,7 +77,7 @@ TEST_CASE("a runner load equals that of Salt's client") {
       "}");
   const auto load = runner_load(chunk->master(), {&chunk->credentials, "ssdev"});
   REQUIRE(load);
-  CHECK(bytes_of(*load) == test::vector_file("12-runner-request.bin"));
+  CHECK(*load == test::vector_file("12-runner-request.bin"));
 }
 
 TEST_CASE("texts of a runner are read as on a command line, and kwarg wins") {
@@ -132,7 +131,7 @@ TEST_CASE("a wheel load equals that of Salt's client, with separate arguments") 
       "\xA3"
       "arg\x90\xA5kwarg\x81\xA5match\xA3";
   const std::string apart = with(with(real, "\xA5match\xA3", arguments), "load\x86", "load\x87");
-  CHECK(bytes_of(wheel_load(chunk->master(), {&chunk->credentials, "ssdev"})) == apart);
+  CHECK(wheel_load(chunk->master(), {&chunk->credentials, "ssdev"}) == apart);
 }
 
 TEST_CASE("token_load makes a token or asks for its owner") {
@@ -175,9 +174,8 @@ TEST_CASE("publish and ping loads equal those of Salt's client") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "pm-0", "fun": "test.ping", "eauth": "sharedsecret",
                             "username": "ssdev", "password": "s3cret"})");
   const PublishLoad load{.target = {TargetType::glob, "pm-0"}, .call = &chunk->local()};
-  CHECK(test::bytes_of(pack_publish(load, {&chunk->credentials, "UNKNOWN"})) ==
-        test::vector_file("03-publish-request.bin"));
-  CHECK(bytes_of(ping_load()) == test::vector_file("01-ping-request.bin"));
+  CHECK(pack_publish(load, {&chunk->credentials, "UNKNOWN"}) == test::vector_file("03-publish-request.bin"));
+  CHECK(ping_load() == test::vector_file("01-ping-request.bin"));
 }
 
 TEST_CASE("keyword arguments follow the positional ones in a marked map, and a compound call has lists") {

@@ -17,15 +17,13 @@
 namespace rest_fcgi::salt {
 namespace {
 
-Result<WipedBytes> send_and_receive(Connection& connection, WipedBytes message, SteadyTime deadline) {
+Result<std::string> send_and_receive(Connection& connection, std::string message, SteadyTime deadline) {
   if (auto sent = connection.send(std::move(message)); !sent) return std::move(sent).error();
   return connection.receive(deadline);
 }
 
 using std::chrono::milliseconds;
-using test::bytes;
 using test::late;
-using test::text;
 using Frames = rest_fcgi::test::FakeRetPort::Frames;
 using rest_fcgi::test::FakeRetPort;
 
@@ -42,13 +40,13 @@ struct Client {
   }
 
   std::string ask(std::string_view message) {
-    const auto answer = send_and_receive(*connection, bytes(message), late());
+    const auto answer = send_and_receive(*connection, std::string(message), late());
     REQUIRE(answer);
-    return text(*answer);
+    return *answer;
   }
 
   [[nodiscard]] Error error() const {
-    const auto answer = send_and_receive(*connection, bytes("question"), late());
+    const auto answer = send_and_receive(*connection, "question", late());
     REQUIRE(!answer);
     return answer.error();
   }

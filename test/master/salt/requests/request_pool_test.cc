@@ -24,9 +24,7 @@ namespace {
 using rest_fcgi::test::FakeRetPort;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::bytes;
 using test::late;
-using test::text;
 
 std::unique_ptr<RequestPool> pool_of(const PoolOptions& options) {
   auto pool = RequestPool::make(options);
@@ -34,13 +32,13 @@ std::unique_ptr<RequestPool> pool_of(const PoolOptions& options) {
   return *std::move(pool);
 }
 
-Result<WipedBytes> ask(RequestPool& pool, std::string_view message,
-                       PriorityClass priority = PriorityClass::publish) {
-  return pool.request(priority, bytes(message), late());
+Result<std::string> ask(RequestPool& pool, std::string_view message,
+                        PriorityClass priority = PriorityClass::publish) {
+  return pool.request(priority, std::string(message), late());
 }
 
-std::future<Result<WipedBytes>> send_request(RequestPool& pool, std::string message,
-                                             PriorityClass priority = PriorityClass::publish) {
+std::future<Result<std::string>> send_request(RequestPool& pool, std::string message,
+                                              PriorityClass priority = PriorityClass::publish) {
   return std::async(std::launch::async,
                     [&pool, message = std::move(message), priority] { return ask(pool, message, priority); });
 }
@@ -104,7 +102,7 @@ TEST_CASE("concurrent requests get their own replies") {
       for (int i = 0; i < kEach; ++i) {
         const std::string message = std::to_string(t) + "/" + std::to_string(i);
         const auto answer = ask(*pool, message);
-        if (answer && text(*answer) == "re: " + message) ++right;
+        if (answer && *answer == "re: " + message) ++right;
       }
     });
   }
@@ -118,7 +116,7 @@ TEST_CASE("idle connections of an earlier master are replaced") {
   FakeRetPort master(reply_to, 4);
   const auto pool = pool_of({.uri = master.uri()});
   for (int round = 0; round < 3; ++round) {
-    std::vector<std::future<Result<WipedBytes>>> answers;
+    std::vector<std::future<Result<std::string>>> answers;
     for (int i = 0; i < 8; ++i) answers.push_back(send_request(*pool, "together"));
     for (auto& answer : answers) CHECK(answer.get());
     master.stop();
@@ -130,7 +128,7 @@ TEST_CASE("idle connections of an earlier master are replaced") {
 TEST_CASE("running requests end with the master and are not repeated") {
   GatedMaster master(4);
   const auto pool = pool_of({.uri = master->uri()});
-  std::vector<std::future<Result<WipedBytes>>> answers;
+  std::vector<std::future<Result<std::string>>> answers;
   for (int i = 0; i < 4; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::eventually([&] { return master.inside() == 4; }));
   master.open(false);
@@ -152,19 +150,19 @@ TEST_CASE("a refused connection fails at once, and a connection without a greeti
       pool_of({.uri = still.get(zmq::sockopt::last_endpoint), .connect_timeout = milliseconds(50)});
   const SteadyTime deadline = test::in(milliseconds(400));
   bool is_sent = false;
-  const auto late_reply = pool->request({PriorityClass::publish, {}, &is_sent}, bytes("x"), deadline);
+  const auto late_reply = pool->request({PriorityClass::publish, {}, &is_sent}, "x", deadline);
   REQUIRE(!late_reply);
   CHECK(late_reply.error().kind == ErrorKind::timeout);
   CHECK(std::chrono::steady_clock::now() >= deadline);
   FakeRetPort master(reply_to);
   const auto refused_pool = pool_of({.uri = master.uri()});
-  CHECK(refused_pool->request({PriorityClass::publish, {}, &is_sent}, bytes("x"), late()));
+  CHECK(refused_pool->request({PriorityClass::publish, {}, &is_sent}, "x", late()));
   CHECK(is_sent);
   master.stop();
   // The first request may still be sent on the connection that closes.
   CHECK(test::eventually([&] {
     is_sent = false;
-    const auto refused = refused_pool->request({PriorityClass::publish, {}, &is_sent}, bytes("x"), late());
+    const auto refused = refused_pool->request({PriorityClass::publish, {}, &is_sent}, "x", late());
     return !refused && refused.error().kind == ErrorKind::unavailable && !is_sent;
   }));
 }
@@ -172,15 +170,15 @@ TEST_CASE("a refused connection fails at once, and a connection without a greeti
 TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri()});
-  CHECK(text(*ask(*pool, "quick")) == "re: quick");  // This request opens the connection.
-  const auto slow = pool->request(PriorityClass::publish, bytes("slow"), test::in(seconds(1)));
+  CHECK(*ask(*pool, "quick") == "re: quick");  // This request opens the connection.
+  const auto slow = pool->request(PriorityClass::publish, "slow", test::in(seconds(1)));
   REQUIRE(!slow);
   CHECK(slow.error().kind == ErrorKind::timeout);
   CHECK(test::eventually([&] { return master.inside() == 1; }));
-  for (int i = 0; i < 3; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
+  for (int i = 0; i < 3; ++i) CHECK(*ask(*pool, "quick") == "re: quick");
   master.open();
   CHECK(test::eventually([&] { return master.inside() == 0; }));
-  for (int i = 0; i < 20; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
+  for (int i = 0; i < 20; ++i) CHECK(*ask(*pool, "quick") == "re: quick");
   CHECK(master->connections() == 2);
 }
 
@@ -213,14 +211,14 @@ TEST_CASE("before is called when the request is sent") {
     made = true;
     return Result<void>();
   };
-  const auto late = pool->request(PriorityClass::publish, bytes("quick"), test::in(milliseconds(50)), before);
+  const auto late = pool->request(PriorityClass::publish, "quick", test::in(milliseconds(50)), before);
   CHECK(late.error().kind == ErrorKind::timeout);
   CHECK_FALSE(made);
   master.open();
   CHECK(first.get());
-  CHECK(pool->request(PriorityClass::publish, bytes("quick"), test::late(), before));
+  CHECK(pool->request(PriorityClass::publish, "quick", test::late(), before));
   CHECK(made);
-  const auto refused = pool->request(PriorityClass::publish, bytes("quick"), test::late(), [] {
+  const auto refused = pool->request(PriorityClass::publish, "quick", test::late(), [] {
     return Error{ErrorKind::unavailable, "not now"};
   });
   CHECK(refused.error().message == "not now");
@@ -254,9 +252,9 @@ TEST_CASE("after a malformed reply a new connection is used") {
   });
   const auto pool = pool_of({.uri = master.uri(), .max_answer_size = 1000});
   CHECK(ask(*pool, "garbled").error().kind == ErrorKind::internal);
-  CHECK(text(*ask(*pool, "good")) == "answer");
+  CHECK(*ask(*pool, "good") == "answer");
   CHECK(ask(*pool, "large").error().kind == ErrorKind::unavailable);
-  CHECK(text(*ask(*pool, "good")) == "answer");
+  CHECK(*ask(*pool, "good") == "answer");
   CHECK(master.connections() == 3);
   CHECK(master.messages() == 4);
 }

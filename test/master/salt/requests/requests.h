@@ -7,7 +7,6 @@
 
 #include "../../../support/eventually.h"
 #include "rest_fcgi/core/clock.h"
-#include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::salt::test {
 
@@ -17,14 +16,6 @@ inline SteadyTime in(std::chrono::milliseconds time) {
 
 inline SteadyTime late() {
   return in(std::chrono::seconds(60));
-}
-
-inline WipedBytes bytes(std::string_view text) {
-  return {text.begin(), text.end()};
-}
-
-inline std::string text(const WipedBytes& bytes) {
-  return {bytes.begin(), bytes.end()};
 }
 
 using rest_fcgi::test::eventually;
