@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,13 +21,14 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/jid.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::log {
 namespace {
 
-std::mutex opening;
+Mutex opening;
 
 /// The priorities of syslog(3).
 enum Priority : int { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6, kDebug = 7 };
@@ -61,9 +61,7 @@ class Sink {
 
   [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
 
-  // REQUIRES: the caller of `write_to` and `write_to_fd` holds the mutex `opening`.
-
-  void write_to(UniqueFd file, const std::string& path) {
+  void write_to(UniqueFd file, const std::string& path) REQUIRES(opening) {
     if (files_ < 0) {
       files_ = file.release();
     } else {
@@ -73,7 +71,7 @@ class Sink {
     path_ = path;
   }
 
-  void write_to_fd(int fd) {
+  void write_to_fd(int fd) REQUIRES(opening) {
     fd_ = fd;
     path_ = "standard error";
     if (files_ >= 0) ::dup3(STDERR_FILENO, files_, O_CLOEXEC);
@@ -81,7 +79,7 @@ class Sink {
 
  private:
   void report_failure(int error) {
-    const std::lock_guard lock(opening);
+    const MutexLock lock(opening);
     const SteadyTime now = std::chrono::steady_clock::now();
     if (now - reported_ < std::chrono::seconds(1)) return;
     reported_ = now;
@@ -91,10 +89,9 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  // The mutex `opening` guards the members below.
-  int files_ = -1;
-  std::string path_;
-  SteadyTime reported_{};
+  int files_ GUARDED_BY(opening) = -1;
+  std::string path_ GUARDED_BY(opening);
+  SteadyTime reported_ GUARDED_BY(opening){};
 };
 
 /// The names and the priorities have the same order as the enumerators of `Level`.
@@ -191,7 +188,7 @@ Result<void> open(const Options& options) {
     return Error{ErrorKind::configuration, format("cannot open the log: {}: {}", change.path, errno_text())};
   }
   has_journal = is_journal();
-  const std::lock_guard lock(opening);
+  const MutexLock lock(opening);
   for (Change& change : changes) {
     if (change.file) {
       change.sink.write_to(std::move(change.file), change.path);

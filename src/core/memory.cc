@@ -4,7 +4,8 @@
 #include <malloc.h>
 
 #include <cstdlib>
-#include <mutex>
+
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi {
 namespace {
@@ -28,8 +29,8 @@ void keep_memory() noexcept {
 }
 
 void trim_memory() noexcept {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
+  static Mutex one_at_a_time;
+  const MutexLock lock(one_at_a_time);
   // Calls free(3) to shorten this thread's arena, because malloc_trim(3) shortens only the main arena.
   ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
   void* volatile block = std::malloc(kTrimTrigger);
