@@ -9,13 +9,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 #include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -151,9 +151,9 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   const std::string hashtype_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
-  std::mutex mutex_;
-  std::string stamp_;
-  std::shared_ptr<const Users> users_;  // `mutex_` guards `stamp_` and `users_`.
+  Mutex mutex_;
+  std::string stamp_ GUARDED_BY(mutex_);
+  std::shared_ptr<const Users> users_ GUARDED_BY(mutex_);
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {
@@ -225,7 +225,7 @@ void FileEauth::warn_of_lines(std::string_view text) const {
 }
 
 Result<std::shared_ptr<const Users>> FileEauth::users() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (users_ != nullptr && stamp() == stamp_) return users_;
   users_.reset();
   auto opened = open_trusted(path_);

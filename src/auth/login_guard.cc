@@ -137,7 +137,7 @@ Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadlin
 Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline) {
   microseconds refused_for{0};
   Result<void> read;
-  const auto decided = [&] {
+  const auto decided = [&]() REQUIRES(mutex_) {
     bool has_room = true;
     for (const Bucket& bucket : buckets) {
       const auto count = table_.find(bucket.key, bucket.limit);
@@ -155,7 +155,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
     }
     return refused_for > microseconds(0) || has_room;
   };
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!decided()) {
     if (queued_ >= options_.max_queued)
       return Error{ErrorKind::unavailable, "Too many logins are waiting; try again in a moment."};
@@ -180,7 +180,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
 
 void LoginGuard::leave(const std::vector<std::string>& keys) noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const std::string& key : keys) {
       const auto found = under_way_.find(key);
       if (--found->second == 0) under_way_.erase(found);

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +17,7 @@
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/limiter.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
@@ -116,11 +116,11 @@ class LoginGuard {
   std::atomic<std::size_t> delayed_ = 0;
   // The number of failures that could not be written to the store.
   std::atomic<unsigned> uncounted_ = 0;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable left_;
-  // The running attempts of each key. `mutex_` guards this member.
-  std::unordered_map<std::string, unsigned> under_way_;
-  std::size_t queued_ = 0;  // `mutex_` guards this member.
+  // The running attempts of each key.
+  std::unordered_map<std::string, unsigned> under_way_ GUARDED_BY(mutex_);
+  std::size_t queued_ GUARDED_BY(mutex_) = 0;
 };
 
 /// Returns the start of a client's text, short enough for a log line.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <future>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "auth/digest.h"
 #include "auth/login_guard.h"
 #include "rest_fcgi/auth/revocation_list.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {
@@ -128,10 +128,10 @@ class GuardedLogins final : public Logins {
   Outcome find_or_check(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
-                                                        SteadyTime deadline) const;
+                                                        SteadyTime deadline) const REQUIRES(mutex_);
   // If `grants_` is full, removes the grants that no request may use any more. If all grants are in use,
-  // removes all grants. REQUIRES: the caller holds `mutex_`.
-  void make_room(SteadyTime now);
+  // removes all grants.
+  void make_room(SteadyTime now) REQUIRES(mutex_);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
   Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline);
@@ -145,10 +145,9 @@ class GuardedLogins final : public Logins {
   const Clock& clock_;
   const std::shared_ptr<RevocationList> revocations_;
   const std::shared_ptr<LoginCounts> counts_;
-  std::mutex mutex_;
-  // `mutex_` guards `grants_` and `flights_`.
-  Table<Remembered> grants_;
-  Table<std::shared_future<Outcome>> flights_;
+  Mutex mutex_;
+  Table<Remembered> grants_ GUARDED_BY(mutex_);
+  Table<std::shared_future<Outcome>> flights_ GUARDED_BY(mutex_);
 };
 
 /// Returns whether earlier failed logins of the user still count. Callers look for a remembered grant only
@@ -226,7 +225,7 @@ std::shared_ptr<const Grant> GuardedLogins::remembered(const Key& key, SteadyTim
 Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline) {
   for (;;) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const SteadyTime now = clock_.steady();
     if (auto grant = remembered(key, now, deadline)) return grant;
     const auto found = flights_.find(key);
@@ -268,7 +267,7 @@ void GuardedLogins::make_room(SteadyTime now) {
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (outcome) {
       const SteadyTime now = clock_.steady();
       make_room(now);
@@ -338,7 +337,7 @@ Result<void> GuardedLogins::guarded_uncounted(const Credentials& credentials,
 
 void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
   const Key key = key_of(credentials);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = grants_.find(key);
   if (found != grants_.end() && found->second.grant.get() == &grant) grants_.erase(found);
 }

@@ -167,13 +167,13 @@ std::optional<Failure> Cluster::note_cluster(std::size_t member, std::uint64_t c
     members_.note_failure(member, std::chrono::steady_clock::now());
     return Failure{std::move(is_replaced).error()};
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (*is_replaced) token_.reset();
   return std::nullopt;
 }
 
 Tried<Token> Cluster::token(const std::string& url, Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (token_) return token_;
   if (login_.valid()) {
     const std::shared_future<Tried<Token>> login = login_;
@@ -224,7 +224,7 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
 }
 
 void Cluster::forget(const Token& token) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (token_ == token) token_.reset();
 }
 

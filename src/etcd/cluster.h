@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "etcd/members.h"
 #include "etcd/transport.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
@@ -83,10 +83,10 @@ class Cluster {
   const std::unique_ptr<Transport> transport_;
   Members members_;
 
-  std::mutex mutex_;  // Guards `token_` and `login_`.
-  Token token_;
+  Mutex mutex_;
+  Token token_ GUARDED_BY(mutex_);
   // While no thread logs in, the future `login_` is not valid.
-  std::shared_future<Tried<Token>> login_;
+  std::shared_future<Tried<Token>> login_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::etcd

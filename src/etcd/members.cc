@@ -98,7 +98,7 @@ Members::Members(const std::vector<std::string>& urls) {
 }
 
 std::size_t Members::choose(SteadyTime now) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t chosen = current_;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::size_t candidate = (current_ + i) % members_.size();
@@ -110,30 +110,30 @@ std::size_t Members::choose(SteadyTime now) const {
 }
 
 void Members::note_answer(std::size_t member) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   members_[member].failed_at.reset();
   current_ = member;
 }
 
 void Members::note_failure(std::size_t member, SteadyTime now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   members_[member].failed_at = now;
   members_[member].prefix.clear();
   if (current_ == member) current_ = (member + 1) % members_.size();
 }
 
 std::string Members::prefix(std::size_t member) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return members_[member].prefix;
 }
 
 void Members::set_prefix(std::size_t member, std::string prefix) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   members_[member].prefix = std::move(prefix);
 }
 
 Result<bool> Members::set_cluster(std::size_t member, std::uint64_t cluster_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Member& named = members_[member];
   if (cluster_id == 0 || named.cluster_id == cluster_id) return false;
   if (named.cluster_id != 0) {

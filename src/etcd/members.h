@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "etcd/failure.h"
 #include "etcd/transport.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/etcd/client.h"
 #include "rest_fcgi/etcd/options.h"
@@ -65,9 +65,9 @@ class Members {
     std::uint64_t cluster_id = 0;
   };
 
-  mutable std::mutex mutex_;  // Guards `current_` and all fields of `members_` except `url`.
-  std::vector<Member> members_;
-  std::size_t current_ = 0;
+  mutable Mutex mutex_;
+  std::vector<Member> members_;  // `mutex_` guards all fields of the members except `url`.
+  std::size_t current_ GUARDED_BY(mutex_) = 0;
 };
 
 /// The effect of a request on data.

@@ -263,7 +263,7 @@ Result<HttpReply> Transport::exchange(const HttpRequest& request, Deadline deadl
     return Error{ErrorKind::unavailable,
                  format("{}: the deadline passed before the request was sent", request.url)};
   }
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   CurlEasy handle = idle_.empty() ? make_handle() : std::move(idle_.back());
   if (!idle_.empty()) idle_.pop_back();
   lock.unlock();

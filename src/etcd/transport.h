@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include <curl/curl.h>
 
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
@@ -73,8 +73,8 @@ class Transport {
   explicit Transport(Options options) : options_(std::move(options)) {}
 
   const Options options_;
-  std::mutex mutex_;
-  std::vector<CurlEasy> idle_;  // No call of `exchange` uses the handles in `idle_`. `mutex_` guards `idle_`.
+  Mutex mutex_;
+  std::vector<CurlEasy> idle_ GUARDED_BY(mutex_);  // No call of `exchange` uses the handles in `idle_`.
 };
 
 /// An HTTP reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not

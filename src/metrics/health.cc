@@ -24,7 +24,7 @@ Result<void> outcome_of(const Health::Probe& probe, SteadyTime deadline) {
 }  // namespace
 
 void Health::add(std::string name, Probe probe) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   states_.push_back({std::move(name), std::move(probe)});
 }
 
@@ -35,7 +35,7 @@ void Health::start(State& state, SteadyTime deadline) {
       "health",
       [this, &state, deadline] {
         Result<void> result = outcome_of(state.probe, deadline);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         state.good_at = result ? std::optional(clock_.steady()) : std::nullopt;
         state.result = std::move(result);
         state.is_running = false;
@@ -51,7 +51,7 @@ void Health::start(State& state, SteadyTime deadline) {
 }
 
 std::vector<Check> Health::checks() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const SteadyTime now = clock_.steady();
   if (!is_checking_ && (!checked_at_ || now - *checked_at_ >= kPause)) {
     is_checking_ = true;
@@ -61,14 +61,14 @@ std::vector<Check> Health::checks() {
       state.thread.join();
       start(state, now + limit_);
     }
-    ended_.wait_for(lock, limit_, [this] {
+    ended_.wait_for(lock, limit_, [this]() REQUIRES(mutex_) {
       return std::none_of(states_.begin(), states_.end(), [](const State& one) { return one.is_running; });
     });
     for (State& state : states_) state.misses = state.result ? 0 : state.misses + 1;
     is_checking_ = false;
     ended_.notify_all();
   } else {
-    ended_.wait_for(lock, limit_, [this] { return !is_checking_; });
+    ended_.wait_for(lock, limit_, [this]() REQUIRES(mutex_) { return !is_checking_; });
   }
   std::vector<Check> checks;
   for (const State& state : states_) checks.push_back(check_of(state));

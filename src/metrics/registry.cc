@@ -58,7 +58,7 @@ void Family<Metric>::write(Writer& writer, const std::vector<std::string>& value
 template <class Metric>
 void Family<Metric>::write(Writer& writer) const {
   writer.metric(type_of(other_), description_.name, description_.help);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::map<std::vector<std::string>, const Metric*> sorted;
   for (const auto& [values, metric] : series_) sorted.emplace(values, metric.get());
   for (const auto& [values, metric] : sorted) write(writer, values, *metric);
@@ -71,14 +71,14 @@ template class Family<Gauge>;
 template class Family<Histogram>;
 
 void Registry::on_collect(std::function<void(Writer&)> collect) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   collects_.push_back(std::move(collect));
 }
 
 std::string Registry::text(Format wanted) const {
   std::string text;
   Writer writer(wanted, text);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Entry& entry : entries_) entry.write(writer);
   for (const auto& collect : collects_) collect(writer);
   writer.metric(Type::counter, "rest_fcgi_metrics_dropped_total",

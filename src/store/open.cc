@@ -272,7 +272,8 @@ Result<void> Store::connect() {
     if (!opened) return std::move(opened).error();
     maintainer = *std::move(opened);
   }
-  std::scoped_lock lock(write_mutex_, readers_mutex_);
+  const MutexLock write_lock(write_mutex_);
+  const MutexLock readers_lock(readers_mutex_);
   writer_ = *std::move(writer);
   syncer_ = std::move(syncer);
   maintainer_ = std::move(maintainer);

@@ -28,7 +28,7 @@ constexpr std::int64_t kLongLog = 32'768;
 
 Store::~Store() {
   {
-    const std::lock_guard lock(stop_mutex_);
+    const MutexLock lock(stop_mutex_);
     is_stopping_ = true;
   }
   stop_.notify_all();
@@ -45,7 +45,7 @@ Result<void> Store::sync() {
 }
 
 void Store::commit_with_others(Write& write) noexcept {
-  std::unique_lock lock(queue_mutex_);
+  MutexLock lock(queue_mutex_);
   queue_.push_back(&write);
   if (std::exchange(has_leader_, true)) {
     lock.unlock();
@@ -72,7 +72,7 @@ void Store::commit_with_others(Write& write) noexcept {
 }
 
 void Store::commit(const std::vector<Write*>& writes) {
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   const bool is_durable =
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
@@ -114,11 +114,11 @@ void Store::commit(const std::vector<Write*>& writes) {
 
 Result<void> Store::read(const std::function<Result<void>(Connection&)>& read) {
   if (path_.empty()) {
-    const std::lock_guard lock(write_mutex_);
+    const MutexLock lock(write_mutex_);
     return read(*writer_);
   }
   std::unique_ptr<Connection> reader;
-  std::unique_lock lock(readers_mutex_);
+  MutexLock lock(readers_mutex_);
   const std::uint64_t generation = generation_;
   if (!idle_readers_.empty()) {
     reader = std::move(idle_readers_.back());
@@ -180,24 +180,24 @@ void Store::note_outcome(const Result<void>& outcome) {
 }
 
 void Store::observe_commits(CommitObserver observer) {
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   commit_observer_ = std::move(observer);
 }
 
 Store::Registration Store::every_second(Task task) {
-  const std::lock_guard lock(tasks_mutex_);
+  const MutexLock lock(tasks_mutex_);
   tasks_.push_back(std::move(task));
   return {&tasks_.back(), Unregister{this}};
 }
 
 void Store::Unregister::operator()(const Task* task) const {
-  const std::lock_guard lock(store->tasks_mutex_);
+  const MutexLock lock(store->tasks_mutex_);
   store->tasks_.remove_if([task](const Task& one) { return &one == task; });
 }
 
 void Store::maintain() {
-  std::unique_lock lock(stop_mutex_);
-  while (!stop_.wait_for(lock, 1s, [this] { return is_stopping_; })) {
+  MutexLock lock(stop_mutex_);
+  while (!stop_.wait_for(lock, 1s, [this]() REQUIRES(stop_mutex_) { return is_stopping_; })) {
     lock.unlock();
     if (!path_.empty()) {
       checkpoint();
@@ -205,7 +205,7 @@ void Store::maintain() {
     }
     if (!is_writable_) static_cast<void>(execute(kTouch));
     {
-      const std::lock_guard tasks(tasks_mutex_);
+      const MutexLock tasks(tasks_mutex_);
       for (const Task& task : tasks_) task();
     }
     lock.lock();
@@ -220,7 +220,7 @@ void Store::checkpoint() {
   });
   if (!copied || pages < kLongLog) return;
   // SQLite can reuse the log only while this process does not commit.
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
 
@@ -229,7 +229,7 @@ void Store::reopen_if_moved() {
   if (Result<void> opened = connect(); opened) {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
-    const std::lock_guard lock(write_mutex_);
+    const MutexLock lock(write_mutex_);
     // Without `query_only`, the open connections would write to the removed file, and these writes would be
     // lost.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {

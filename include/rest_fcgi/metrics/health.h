@@ -6,12 +6,12 @@
 #include <condition_variable>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 
@@ -65,17 +65,18 @@ class Health {
     Thread thread{};      // This member is destroyed first, because the thread uses `probe`.
   };
 
-  void start(State& state, SteadyTime deadline);
+  void start(State& state, SteadyTime deadline) REQUIRES(mutex_);
   [[nodiscard]] Check check_of(const State& state) const;
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
   std::atomic<bool> is_stopping_ = false;
-  std::mutex mutex_;  // Guards the following members.
+  Mutex mutex_;
   std::condition_variable ended_;
-  std::optional<SteadyTime> checked_at_;
-  bool is_checking_ = false;
-  std::list<State> states_;  // This member is destroyed first, so the threads end before the other members.
+  std::optional<SteadyTime> checked_at_ GUARDED_BY(mutex_);
+  bool is_checking_ GUARDED_BY(mutex_) = false;
+  // This member is destroyed first, so the threads end before the other members.
+  std::list<State> states_ GUARDED_BY(mutex_);
 };
 
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);

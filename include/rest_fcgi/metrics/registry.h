@@ -10,7 +10,6 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/metrics/writer.h"
 
 namespace rest_fcgi::metrics {
@@ -81,7 +81,7 @@ class Family {
   /// Returns the series with these values of `Description::labels`, and creates a missing series. The
   /// reference is valid until `erase`. REQUIRES: each label has a value.
   Metric& with(std::initializer_list<std::string_view> values) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = series_.find(values); found != series_.end()) return *found->second;
     if (series_.size() >= description_.max_series) {
       dropped_.add();
@@ -94,7 +94,7 @@ class Family {
 
   /// Removes a series. REQUIRES: no other thread uses this series.
   void erase(std::initializer_list<std::string_view> values) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = series_.find(values); found != series_.end()) series_.erase(found);
   }
 
@@ -127,8 +127,9 @@ class Family {
   void write(Writer& writer, const std::vector<std::string>& values, const Metric& metric) const;
 
   const Description description_;
-  mutable std::mutex mutex_;  // Guards `series_`.
-  std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal> series_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal> series_
+      GUARDED_BY(mutex_);
   Metric other_;
   Counter dropped_;
 };
@@ -161,7 +162,7 @@ class Registry {
   Family<Metric>& add(Description description) {
     auto family = std::make_shared<Family<Metric>>(std::move(description));
     Family<Metric>& made = *family;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     entries_.push_back({std::move(family), [&made](Writer& writer) { made.write(writer); },
                         [&made](Writer& writer) {
                           if (made.is_limited())
@@ -170,10 +171,9 @@ class Registry {
     return made;
   }
 
-  // Guards `entries_` and `collects_`.
-  mutable std::mutex mutex_;
-  std::vector<Entry> entries_;
-  std::vector<std::function<void(Writer&)>> collects_;
+  mutable Mutex mutex_;
+  std::vector<Entry> entries_ GUARDED_BY(mutex_);
+  std::vector<std::function<void(Writer&)>> collects_ GUARDED_BY(mutex_);
 };
 
 /// Adds the process's own metrics with their standard names, such as `process_open_fds`.

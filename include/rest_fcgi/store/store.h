@@ -8,12 +8,12 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/store/connection.h"
@@ -127,7 +127,7 @@ class Store {
   /// If one write is `durable`, the commit uses synchronous=FULL, which also puts all earlier commits on the
   /// disk.
   void commit(const std::vector<Write*>& writes);
-  void note_outcome(const Result<void>& outcome);
+  void note_outcome(const Result<void>& outcome) REQUIRES(write_mutex_);
   void note_corruption(const Error& error);
   void maintain();
   void reopen_if_moved();
@@ -136,29 +136,29 @@ class Store {
   void checkpoint();
 
   const std::string path_;
-  std::mutex write_mutex_;              // Guards `writer_`, `syncer_` and `commit_observer_`.
-  std::unique_ptr<Connection> writer_;  // `writer_` commits without fsync.
+  Mutex write_mutex_;
+  std::unique_ptr<Connection> writer_ GUARDED_BY(write_mutex_);  // `writer_` commits without fsync.
   // `syncer_` commits with synchronous=FULL.
-  std::unique_ptr<Connection> syncer_;
-  CommitObserver commit_observer_;
+  std::unique_ptr<Connection> syncer_ GUARDED_BY(write_mutex_);
+  CommitObserver commit_observer_ GUARDED_BY(write_mutex_);
   std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
   std::atomic<bool> is_corrupt_ = false;
 
-  std::mutex queue_mutex_;  // Guards `queue_` and `has_leader_`.
-  std::vector<Write*> queue_;
-  bool has_leader_ = false;
+  Mutex queue_mutex_;
+  std::vector<Write*> queue_ GUARDED_BY(queue_mutex_);
+  bool has_leader_ GUARDED_BY(queue_mutex_) = false;
 
-  std::mutex readers_mutex_;  // Guards `idle_readers_` and `generation_`.
-  std::vector<std::unique_ptr<Connection>> idle_readers_;
+  Mutex readers_mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_readers_ GUARDED_BY(readers_mutex_);
   // The number of times that the database file was opened.
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_ GUARDED_BY(readers_mutex_) = 0;
 
-  std::mutex tasks_mutex_;  // Guards `tasks_`. The store holds this mutex while a task runs.
-  std::list<Task> tasks_;
-  std::mutex stop_mutex_;  // Guards `is_stopping_`.
+  Mutex tasks_mutex_;  // The store holds this mutex while a task runs.
+  std::list<Task> tasks_ GUARDED_BY(tasks_mutex_);
+  Mutex stop_mutex_;
   std::condition_variable stop_;
-  bool is_stopping_ = false;
+  bool is_stopping_ GUARDED_BY(stop_mutex_) = false;
   Thread thread_;  // This member is destroyed first, so the thread ends before the other members.
 };
 

@@ -92,7 +92,7 @@ Outbox::Outbox(std::shared_ptr<store::Store> store, Options options)
 
 Outbox::~Outbox() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   work_.notify_one();
@@ -120,7 +120,7 @@ Result<bool> Outbox::append(const OutboxRow& row) {
 }
 
 void Outbox::note_room(bool has_room, std::int64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!has_room) {
     options_.lost();
     if (lost_++ > 0) return;
@@ -138,7 +138,7 @@ Result<void> Outbox::flush() {
   const SteadyTime deadline = steady_clock::now() + kFlushTime;
   std::optional<std::int64_t> end;
   for (;;) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const std::uint64_t seen = passes_;
     lock.unlock();
     bool is_done = false;
@@ -159,7 +159,7 @@ Result<void> Outbox::flush() {
     }
     wake(true);
     lock.lock();
-    progress_.wait_for(lock, kPollTime, [&] { return passes_ != seen; });
+    progress_.wait_for(lock, kPollTime, [&]() REQUIRES(mutex_) { return passes_ != seen; });
   }
 }
 
@@ -170,7 +170,7 @@ bool Outbox::take_lease() {
 
 void Outbox::wake(bool is_urgent) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     has_work_ = true;
     is_urgent_ = is_urgent_ || is_urgent;
     if (!is_idle_ && !is_urgent) return;
@@ -179,15 +179,16 @@ void Outbox::wake(bool is_urgent) {
 }
 
 void Outbox::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopping_) {
     if (is_failing_) {
-      work_.wait_for(lock, kFailurePause, [this] { return is_stopping_; });
+      work_.wait_for(lock, kFailurePause, [this]() REQUIRES(mutex_) { return is_stopping_; });
     } else {
       is_idle_ = true;
-      work_.wait_for(lock, kRowsEvery, [this] { return is_stopping_ || has_work_; });
+      work_.wait_for(lock, kRowsEvery, [this]() REQUIRES(mutex_) { return is_stopping_ || has_work_; });
       is_idle_ = false;
-      if (has_work_) work_.wait_for(lock, kGroupTime, [this] { return is_stopping_ || is_urgent_; });
+      if (has_work_)
+        work_.wait_for(lock, kGroupTime, [this]() REQUIRES(mutex_) { return is_stopping_ || is_urgent_; });
     }
     has_work_ = false;
     is_urgent_ = false;
@@ -252,7 +253,7 @@ Result<void> Outbox::note_delivered(std::int64_t last_id) {
     const auto cleared = connection.execute(kClearFailure);
     return cleared ? Result<void>() : cleared.error();
   });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++passes_;
   progress_.notify_all();
   return noted;

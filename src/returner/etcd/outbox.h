@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/store/store.h"
@@ -77,15 +77,15 @@ class Outbox {
   std::atomic<bool> is_delivering_{false};
   bool is_failing_ = false;
 
-  std::mutex mutex_;  // Guards the members from `passes_` to `lost_`.
+  Mutex mutex_;
   std::condition_variable work_;
   std::condition_variable progress_;  // Wakes callers of `flush`.
-  std::uint64_t passes_ = 0;
-  bool is_idle_ = false;
-  bool has_work_ = false;
-  bool is_urgent_ = false;
-  bool is_stopping_ = false;
-  std::uint64_t lost_ = 0;  // The number of rows dropped since the outbox became full.
+  std::uint64_t passes_ GUARDED_BY(mutex_) = 0;
+  bool is_idle_ GUARDED_BY(mutex_) = false;
+  bool has_work_ GUARDED_BY(mutex_) = false;
+  bool is_urgent_ GUARDED_BY(mutex_) = false;
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
+  std::uint64_t lost_ GUARDED_BY(mutex_) = 0;  // The number of rows dropped since the outbox became full.
 
   store::Store::Registration renewal_;
   // This member is destroyed first, so the thread ends before the other members.

@@ -8,13 +8,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/etcd/options.h"
@@ -157,14 +157,14 @@ class RecentJobs {
 template <class Call>
 Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};
-  std::mutex mutex;
+  Mutex mutex;
   Result<void> all;
   const auto run_calls = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       Result<void> done = call(i);
       if (done) continue;
       next = count;
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (all) all = std::move(done);
     }
   };

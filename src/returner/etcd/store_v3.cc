@@ -9,6 +9,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/jid.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
@@ -96,7 +97,7 @@ class SharedLease {
   /// Returns 0 if writes use no lease. Errors: those of the client.
   Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (id_ != 0 && now < use_by_) return id_;
     Result<std::int64_t> granted = client_.lease_grant(ttl_ + shared_, write_deadline());
@@ -107,7 +108,7 @@ class SharedLease {
   }
 
   void forget(std::int64_t id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (id_ == id) id_ = 0;
   }
 
@@ -115,9 +116,9 @@ class SharedLease {
   etcd::Client& client_;
   const seconds ttl_;
   const seconds shared_;
-  std::mutex mutex_;  // Guards `id_` and `use_by_`.
-  std::int64_t id_ = 0;
-  SteadyTime use_by_;
+  Mutex mutex_;
+  std::int64_t id_ GUARDED_BY(mutex_) = 0;
+  SteadyTime use_by_ GUARDED_BY(mutex_);
 };
 
 class StoreV3 : public EtcdStore {

@@ -13,6 +13,7 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
 #include "returner/etcd/layout.h"
 
@@ -120,7 +121,7 @@ class EtcdEvents {
     JsonWriter writer(text);
     writer.begin_object().key("tag").string(tag).key("user").string(user);
     writer.key("data").json(data).end_object();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.size() + text.size() > kMostWaiting) {
       dropped_ = true;
     } else {
@@ -130,7 +131,7 @@ class EtcdEvents {
   }
 
   void drop() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     dropped_ = true;
     start();
   }
@@ -138,8 +139,7 @@ class EtcdEvents {
   Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
-  /// REQUIRES: the caller holds `mutex_`.
-  void start() {
+  void start() REQUIRES(mutex_) {
     came_.notify_one();
     if (thread_.joinable()) return;
     auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
@@ -148,8 +148,9 @@ class EtcdEvents {
 
   void run(const std::stop_token& stop) {
     bool failing = false;
-    std::unique_lock lock(mutex_);
-    while (came_.wait(lock, stop, [this] { return dropped_ || !waiting_.empty() || !batch_.empty(); })) {
+    MutexLock lock(mutex_);
+    while (came_.wait(
+        lock, stop, [this]() REQUIRES(mutex_) { return dropped_ || !waiting_.empty() || !batch_.empty(); })) {
       came_.wait_for(lock, stop, failing ? kEventsPause : kEventsGroupTime, [] { return false; });
       if (failing && stop.stop_requested()) return;
       lock.unlock();
@@ -171,7 +172,7 @@ class EtcdEvents {
     if (*heard) {
       Result<void> told = put(key_, batch_);
       if (!told && told.error().kind != ErrorKind::invocation) return told;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       dropped_ = dropped_ || !told;
     }
     batch_.clear();
@@ -179,7 +180,7 @@ class EtcdEvents {
   }
 
   [[nodiscard]] std::string next_batch() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const char* const dropped = std::exchange(dropped_, false) ? R"(, "dropped": true)" : "";
     return numbered(format(R"({}, "events": [{}])", dropped, std::exchange(waiting_, {})));
   }
@@ -210,17 +211,17 @@ class EtcdEvents {
   const std::string listeners_;
   const std::string own_listener_;
   const std::string key_;
-  std::mutex mutex_;
-  std::string waiting_;   // `waiting_` has JSON events, separated by commas. `mutex_` guards the text.
-  bool dropped_ = false;  // `dropped_` says that an event was lost since the last batch. `mutex_` guards the
-                          // flag.
+  Mutex mutex_;
+  std::string waiting_ GUARDED_BY(mutex_);  // `waiting_` has JSON events, separated by commas.
+  // `dropped_` says that an event was lost since the last batch.
+  bool dropped_ GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> puts_{0};
   std::string batch_;  // `batch_` has the events that `thread_` is sending. Only `thread_` uses the text.
   // `none_at_` is the time when `thread_` last found no listener. Only `thread_` uses this time.
   std::optional<SteadyTime> none_at_;
   std::condition_variable_any came_;
   std::stop_source ending_;
-  Thread thread_;  // Guarded by `mutex_`.
+  Thread thread_ GUARDED_BY(mutex_);
 };
 
 void pass_events_on(std::string_view value, ClusterListener& listener) {
@@ -261,9 +262,9 @@ class EtcdWatch : public Watch {
   }
 
   Result<void> start(SteadyTime deadline) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     // Only one thread waits for the cluster, in `begin`. Other callers wait here for at most `kStartWait`.
-    if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
+    if (!begun_.wait_for(lock, kStartWait, [this]() REQUIRES(mutex_) { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
     if (!is_running_) {
@@ -374,7 +375,7 @@ class EtcdWatch : public Watch {
   }
 
   [[nodiscard]] bool ends() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_running_ = steady_clock::now() < started_at_ + kMinimumLife || listener_.wanted();
     return !is_running_;
   }
@@ -396,12 +397,12 @@ class EtcdWatch : public Watch {
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
 
-  std::mutex mutex_;  // Guards the members from `is_beginning_` to `failed_`.
+  Mutex mutex_;
   std::condition_variable begun_;
-  bool is_beginning_ = false;
-  bool is_running_ = false;
-  SteadyTime started_at_{};  // The time of the last call of `start`, failed or not.
-  std::optional<Error> failed_;
+  bool is_beginning_ GUARDED_BY(mutex_) = false;
+  bool is_running_ GUARDED_BY(mutex_) = false;
+  SteadyTime started_at_ GUARDED_BY(mutex_){};  // The time of the last call of `start`, failed or not.
+  std::optional<Error> failed_ GUARDED_BY(mutex_);
   Thread thread_;
 };
 

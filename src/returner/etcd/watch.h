@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/etcd/client.h"
 #include "rest_fcgi/etcd/options.h"
@@ -112,18 +112,18 @@ class WatchedJobs {
 class EtcdLosses {
  public:
   void report() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (callback_) callback_();
   }
   /// After this call, `report` does not use the earlier function.
   void set_callback(std::function<void()> callback) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     callback_ = std::move(callback);
   }
 
  private:
-  std::mutex mutex_;  // Guards `callback_`.
-  std::function<void()> callback_;
+  Mutex mutex_;
+  std::function<void()> callback_ GUARDED_BY(mutex_);
 };
 
 /// Makes a watch without starting the watch. The store `events` must give its keys the time to live
