@@ -180,7 +180,7 @@ SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock,
       durations_(registry_->gauges(
           {"salt_job_duration_seconds", "Last duration of a Salt job in seconds", {"function", "state"}})) {
   registry_->on_collect([this](Writer& writer) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     writer.gauge("salt_health_minions_total", "Total number of observed minions",
                  static_cast<double>(minions_.size()));
   });
@@ -211,7 +211,7 @@ void SaltMetrics::heard_of(std::string_view minion) {
 }
 
 void SaltMetrics::add_minion(std::string_view minion) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (minions_.size() < kMinionSeries && !minions_.contains(minion)) minions_.emplace(minion);
 }
 
@@ -223,7 +223,7 @@ void SaltMetrics::minion_start(std::string_view minion) {
 
 void SaltMetrics::minion_gone(std::string_view minion) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = minions_.find(minion);
     if (found == minions_.end()) return;
     minions_.erase(found);
@@ -290,7 +290,7 @@ EventCounter::EventCounter(std::shared_ptr<master::Master> master, std::shared_p
 
 EventCounter::~EventCounter() {
   {
-    const std::lock_guard lock(signal_->mutex);
+    const MutexLock lock(signal_->mutex);
     signal_->is_stopping = true;
   }
   signal_->changed.notify_all();
@@ -300,9 +300,11 @@ void EventCounter::run() {
   while (true) {
     auto reader = master_->events({auth::EventScope::all}, {});
     if (reader) read(**reader);
-    std::unique_lock lock(signal_->mutex);
+    MutexLock lock(signal_->mutex);
     constexpr std::chrono::seconds kPause{1};
-    if (signal_->changed.wait_for(lock, kPause, [this] { return signal_->is_stopping; })) return;
+    if (signal_->changed.wait_for(lock, kPause,
+                                  [this]() REQUIRES(signal_->mutex) { return signal_->is_stopping; }))
+      return;
   }
 }
 
@@ -310,7 +312,7 @@ void EventCounter::read(master::EventReader& reader) {
   // The approximate size in bytes of the result of one `EventReader::read`.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
-    const std::lock_guard lock(signal->mutex);
+    const MutexLock lock(signal->mutex);
     signal->has_events = true;
     signal->changed.notify_all();
   });
@@ -323,9 +325,10 @@ void EventCounter::read(master::EventReader& reader) {
       if (document.parse(event->data(), JsonLimits::none()))
         metrics_->on_event(event->tag(), document.root());
     }
-    std::unique_lock lock(signal_->mutex);
+    MutexLock lock(signal_->mutex);
     if (events.empty())
-      signal_->changed.wait(lock, [this] { return signal_->has_events || signal_->is_stopping; });
+      signal_->changed.wait(
+          lock, [this]() REQUIRES(signal_->mutex) { return signal_->has_events || signal_->is_stopping; });
     signal_->has_events = false;
     if (signal_->is_stopping) return;
   }

@@ -158,19 +158,19 @@ StatusLine::~StatusLine() {
 }
 
 void StatusLine::note(std::string text) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   note_ = std::move(text);
   show();
 }
 
 void StatusLine::end() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopping_ = true;
   changed_.notify_all();
 }
 
 void StatusLine::run() {
-  for (std::unique_lock lock(mutex_); !is_stopping_;) {
+  for (MutexLock lock(mutex_); !is_stopping_;) {
     lock.unlock();
     std::string readiness = metrics::summary_of(health_.checks());
     // A line end would end the value of STATUS=.
@@ -178,11 +178,10 @@ void StatusLine::run() {
     lock.lock();
     if (is_stopping_) return;
     if (std::exchange(readiness_, readiness) != readiness) show();
-    changed_.wait_for(lock, kStatusPause, [this] { return is_stopping_; });
+    changed_.wait_for(lock, kStatusPause, [this]() REQUIRES(mutex_) { return is_stopping_; });
   }
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 void StatusLine::show() {
   if (readiness_.empty()) return;
   notify_systemd(format("STATUS={}{}{}", readiness_, note_.empty() ? "" : "; ", note_));

@@ -21,7 +21,7 @@ constexpr const char* kOthers = "*";
 
 bool Refusals::count(std::string_view remote, std::string_view outcome, bool as_json) {
   std::string network = http::network_of(remote);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto found = addresses_.find(network);
   if (found == addresses_.end()) {
     const bool has_room = addresses_.size() < kMostAddresses;
@@ -41,7 +41,7 @@ bool Refusals::count(std::string_view remote, std::string_view outcome, bool as_
 }
 
 void Refusals::write_sums(const Clock& clock) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto addresses = std::exchange(addresses_, {});
   lock.unlock();
   for (const auto& [network, address] : addresses) {

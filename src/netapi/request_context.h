@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "netapi/request.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/netapi/options.h"
@@ -86,9 +86,9 @@ struct Route {
 struct RequestCounters {
   WallTime since;
   std::atomic<std::uint64_t> requests{0}, current{0}, bytes_read{0}, bytes_written{0}, errors{0};
-  std::mutex mutex;
-  // The requests of each route. `mutex` guards this member.
-  std::map<std::string, std::uint64_t> by_url;
+  Mutex mutex;
+  // The requests of each route.
+  std::map<std::string, std::uint64_t> by_url GUARDED_BY(mutex);
 };
 
 /// The state that all requests of one application share. Thread-safe.

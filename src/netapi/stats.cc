@@ -19,7 +19,7 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
 }
 
 void write_urls(JsonWriter& writer, RequestCounters& counters) {
-  const std::lock_guard lock(counters.mutex);
+  const MutexLock lock(counters.mutex);
   writer.begin_object();
   for (const auto& [url, requests] : counters.by_url) {
     writer.key(url).begin_object().key("Count").integer(static_cast<std::int64_t>(requests)).end_object();
@@ -49,7 +49,7 @@ void RequestCount::write(const Response& response) const {
     counters.bytes_written.fetch_add(text->size(), std::memory_order_relaxed);
   }
   if (!context_.app.options.collect_stats || context_.route == nullptr) return;
-  const std::lock_guard lock(counters.mutex);
+  const MutexLock lock(counters.mutex);
   ++counters.by_url[path_text(*context_.route)];
 }
 

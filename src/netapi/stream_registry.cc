@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -38,7 +39,7 @@ struct StreamRegistry::TokenGroup {
 
 StreamRegistry::~StreamRegistry() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -47,7 +48,7 @@ StreamRegistry::~StreamRegistry() {
 }
 
 void StreamRegistry::use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   client_ = std::move(client);
   limits_ = limits;
   check_now_ = true;
@@ -57,13 +58,12 @@ void StreamRegistry::use(std::shared_ptr<const client::NetapiClient> client, Str
 void StreamRegistry::end_streams(SecretView token) {
   std::shared_ptr<TokenGroup> group;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     group = find(token);
   }
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -80,7 +80,7 @@ std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::group_of(const maste
 
 Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
     const master::Session& session, const master::EventPermit& permit) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t of_user = 0;
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->user == session.user) of_user += group->subscriptions.size();
@@ -107,7 +107,6 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   return subscription;
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 Result<void> StreamRegistry::start_threads() {
   if (!check_thread_.joinable()) {
     auto started = Thread::start(
@@ -125,7 +124,7 @@ Result<void> StreamRegistry::start_threads() {
 }
 
 StreamRegistry::Subscription::~Subscription() {
-  const std::lock_guard lock(streams_->mutex_);
+  const MutexLock lock(streams_->mutex_);
   std::erase(group_->subscriptions, this);
   for (QueuedCall& queued : streams_->queue_) {
     std::erase_if(queued.subscribers, [this](const auto& subscriber) { return subscriber.first == this; });
@@ -138,7 +137,7 @@ StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const ht
   // Checks the expiry here, because the session may have expired since `check_loop` checked its token.
   if (streams_->clock_.wall() >= group_->expire) return {std::nullopt, kLoggedOut};
   if (wake == wake_ && group_->changes.load() == changes_) return {};
-  const std::lock_guard lock(streams_->mutex_);
+  const MutexLock lock(streams_->mutex_);
   wake_ = wake;
   if (group_->changes.load() == changes_) return {};
   changes_ = group_->changes;
@@ -146,7 +145,7 @@ StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const ht
 }
 
 void StreamRegistry::Subscription::call(std::string chunk, Call call, std::string subject) {
-  const std::lock_guard lock(streams_->mutex_);
+  const MutexLock lock(streams_->mutex_);
   std::deque<QueuedCall>& queue = streams_->queue_;
   auto at = std::find_if(queue.begin(), queue.end(), [&](const QueuedCall& queued) {
     return queued.group == group_ && queued.chunk == chunk;
@@ -166,7 +165,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     change();
     ++group.changes;
     for (const Subscription* const subscription : group.subscriptions) {
@@ -203,7 +202,7 @@ bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group
 void StreamRegistry::check_all(const client::NetapiClient& client) {
   std::vector<std::shared_ptr<TokenGroup>> groups;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(groups),
                  [](const auto& group) { return group->end_reason.empty(); });
   }
@@ -219,9 +218,8 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   }
 }
 
-/// Runs the first queued call, and releases `lock` while the call runs. REQUIRES: the queue is not empty, and
-/// `lock` is held.
-void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
+/// Runs the first queued call, and releases `lock` while the call runs. REQUIRES: the queue is not empty.
+void StreamRegistry::answer(MutexLock& lock) {
   // The running call stays in the queue, so that an equal call can share its answer.
   QueuedCall& queued = queue_.front();
   const std::shared_ptr<const client::NetapiClient> client = client_;
@@ -252,9 +250,9 @@ void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
 }
 
 void StreamRegistry::call_loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
     if (stopping_) return;
     try {
       answer(lock);
@@ -265,7 +263,6 @@ void StreamRegistry::call_loop() {
   }
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 SteadyTime StreamRegistry::next_check() const {
   constexpr std::chrono::hours kNothingToDo{1};
   const SteadyTime now = clock_.steady();
@@ -282,9 +279,10 @@ void StreamRegistry::check_loop() {
     std::shared_ptr<const client::NetapiClient> client;
     bool is_due = false;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       const SteadyTime due = next_check();
-      changed_.wait_until(lock, due, [this] { return stopping_ || check_now_ || has_new_stream_; });
+      changed_.wait_until(lock, due,
+                          [this]() REQUIRES(mutex_) { return stopping_ || check_now_ || has_new_stream_; });
       if (stopping_) return;
       is_due = check_now_ || clock_.steady() >= due;
       check_now_ = has_new_stream_ = false;

@@ -3,13 +3,13 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/master/job_observer.h"
 #include "rest_fcgi/master/master.h"
@@ -52,8 +52,8 @@ class SaltMetrics : public master::JobObserver {
   metrics::Family<metrics::Gauge>& heartbeats_;
   metrics::Family<metrics::Gauge>& last_responses_;
   metrics::Family<metrics::Gauge>& durations_;
-  std::mutex mutex_;  // Guards `minions_`.
-  std::set<std::string, std::less<>> minions_;
+  Mutex mutex_;
+  std::set<std::string, std::less<>> minions_ GUARDED_BY(mutex_);
 };
 
 /// Reads and counts all events of a real master, on its own thread.
@@ -70,10 +70,10 @@ class EventCounter {
 
   /// The event log shares the Signal, because the log may outlive the EventCounter.
   struct Signal {
-    std::mutex mutex;  // Guards `has_events` and `is_stopping`.
+    Mutex mutex;
     std::condition_variable changed;
-    bool has_events = false;
-    bool is_stopping = false;
+    bool has_events GUARDED_BY(mutex) = false;
+    bool is_stopping GUARDED_BY(mutex) = false;
   };
 
   const std::shared_ptr<master::Master> master_;

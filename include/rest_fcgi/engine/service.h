@@ -5,11 +5,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/metrics/health.h"
@@ -44,14 +44,14 @@ class StatusLine {
 
  private:
   void run();
-  void show();
+  void show() REQUIRES(mutex_);
 
   metrics::Health& health_;
-  std::mutex mutex_;  // Guards the members before `thread_`.
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::string readiness_;
-  std::string note_;
-  bool is_stopping_ = false;
+  std::string readiness_ GUARDED_BY(mutex_);
+  std::string note_ GUARDED_BY(mutex_);
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

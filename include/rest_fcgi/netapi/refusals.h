@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::netapi {
 
@@ -33,9 +33,9 @@ class Refusals {
     /// The number of other requests, for each outcome.
     std::map<std::string, std::size_t, std::less<>> hidden{};
   };
-  std::mutex mutex_;
-  /// The addresses since the last call of `write_sums`, by `http::network_of`. `mutex_` guards this member.
-  std::unordered_map<std::string, Address> addresses_;
+  Mutex mutex_;
+  /// The addresses since the last call of `write_sums`, by `http::network_of`.
+  std::unordered_map<std::string, Address> addresses_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::netapi

@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/thread.h"
@@ -103,38 +103,38 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     std::vector<std::pair<Subscription*, std::string>> subscribers;
   };
 
-  Result<void> start_threads();
+  Result<void> start_threads() REQUIRES(mutex_);
   void check_loop();
-  void call_loop();
-  void answer(std::unique_lock<std::mutex>& lock);
+  void call_loop() NOT_ANALYZED;
+  void answer(MutexLock& lock) REQUIRES(mutex_) NOT_ANALYZED;
   void check_all(const client::NetapiClient& client);
   [[nodiscard]] bool check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline);
   void change_and_wake(TokenGroup& group, const std::function<void()>& change);
-  [[nodiscard]] SteadyTime next_check() const;
-  [[nodiscard]] std::shared_ptr<TokenGroup> find(SecretView token) const;
+  [[nodiscard]] SteadyTime next_check() const REQUIRES(mutex_);
+  [[nodiscard]] std::shared_ptr<TokenGroup> find(SecretView token) const REQUIRES(mutex_);
   [[nodiscard]] std::shared_ptr<TokenGroup> group_of(const master::Session& session,
-                                                     const master::EventPermit& permit);
+                                                     const master::EventPermit& permit) REQUIRES(mutex_);
 
   const Clock& clock_;
-  std::mutex mutex_;  // `mutex_` guards all members below.
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<const client::NetapiClient> client_;
-  StreamLimits limits_;
-  std::vector<std::shared_ptr<TokenGroup>> groups_;
-  std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;  ///< The running call stays at the front.
+  std::shared_ptr<const client::NetapiClient> client_ GUARDED_BY(mutex_);
+  StreamLimits limits_ GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<TokenGroup>> groups_ GUARDED_BY(mutex_);
+  std::size_t open_ GUARDED_BY(mutex_) = 0;
+  std::deque<QueuedCall> queue_ GUARDED_BY(mutex_);  ///< The running call stays at the front.
   /// Whether the queue was full and dropped a call since it was last empty. Only the first such call is
   /// logged.
-  bool has_dropped_calls_ = false;
-  SteadyTime last_check_{};
-  bool check_now_ = false;
-  bool has_new_stream_ = false;
-  bool stopping_ = false;
+  bool has_dropped_calls_ GUARDED_BY(mutex_) = false;
+  SteadyTime last_check_ GUARDED_BY(mutex_){};
+  bool check_now_ GUARDED_BY(mutex_) = false;
+  bool has_new_stream_ GUARDED_BY(mutex_) = false;
+  bool stopping_ GUARDED_BY(mutex_) = false;
   /// The group whose token the master did not check in time. The next check begins with the other groups.
   /// Used by `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
-  Thread check_thread_;
-  Thread call_thread_;
+  Thread check_thread_ GUARDED_BY(mutex_);
+  Thread call_thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::netapi
