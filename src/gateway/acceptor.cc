@@ -24,16 +24,15 @@ Acceptor::Acceptor(asio::io_context& context, ListeningSocket socket, std::strin
       pause_timer_(context.get_executor()) {}
 
 void Acceptor::start() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wait();
 }
 
 void Acceptor::keep(const std::function<bool(int)>& keep) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!listening_.file && keep(descriptor_.native_handle())) listening_.is_shared = true;
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {
@@ -44,7 +43,7 @@ void Acceptor::wait() {
 void Acceptor::accept_next() {
   Connection connection;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopping_) return;
     const bool has_room = handlers_.has_room();
     if (has_room) connection = accept();
@@ -53,7 +52,7 @@ void Acceptor::accept_next() {
     } else {
       pause_timer_.expires_after(kPause);
       pause_timer_.async_wait([this](const boost::system::error_code&) {
-        const std::lock_guard locked(mutex_);
+        const MutexLock locked(mutex_);
         if (!is_stopping_) wait();
       });
     }
@@ -61,7 +60,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Accepts a connection. If accept(2) fails, the result has no socket. REQUIRES: the caller holds `mutex_`.
+/// Accepts a connection. If accept(2) fails, the result has no socket.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;
@@ -87,7 +86,7 @@ void Acceptor::begin(Connection connection) noexcept {
 }
 
 void Acceptor::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
   // For a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. A TCP socket
   // gets no shutdown(2), because shutdown(2) would reset its waiting connections.

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <functional>
-#include <mutex>
 #include <string>
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -12,6 +11,7 @@
 #include "gateway/asio.h"
 #include "gateway/listening_socket.h"
 #include "gateway/sys.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::gateway {
 
@@ -41,24 +41,24 @@ class Acceptor {
   void stop();
 
  private:
-  void wait();
+  void wait() REQUIRES(mutex_);
   struct Connection {
     UniqueFd socket;
     sockaddr_storage peer{};
   };
   void accept_next();
-  Connection accept();
+  Connection accept() REQUIRES(mutex_);
   void begin(Connection connection) noexcept;
 
   const std::string name_;
   const Handlers handlers_;
 
-  std::mutex mutex_;  // `mutex_` guards the members below.
-  ListeningSocket listening_;
-  asio::posix::basic_stream_descriptor<Executor> descriptor_;
-  Timer pause_timer_;
-  bool is_accept_failing_ = false;
-  bool is_stopping_ = false;
+  Mutex mutex_;
+  ListeningSocket listening_ GUARDED_BY(mutex_);
+  asio::posix::basic_stream_descriptor<Executor> descriptor_ GUARDED_BY(mutex_);
+  Timer pause_timer_ GUARDED_BY(mutex_);
+  bool is_accept_failing_ GUARDED_BY(mutex_) = false;
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rest_fcgi::gateway

@@ -18,14 +18,14 @@ namespace rest_fcgi::gateway {
 Connections::Entry::Entry(Connections& connections, int socket)
     : connections_(connections), socket_(socket), since_(system_clock().steady()) {
   stage_ = Stage::request;
-  const std::lock_guard lock(connections_.mutex_);
+  const MutexLock lock(connections_.mutex_);
   is_awaited_ = !connections_.is_stopping_;
   if (is_awaited_) ++connections_.awaited_;
   position_ = connections_.open_.insert(connections_.open_.end(), this);
 }
 
 Connections::Entry::~Entry() {
-  const std::lock_guard lock(connections_.mutex_);
+  const MutexLock lock(connections_.mutex_);
   connections_.open_.erase(position_);
   if (is_evicted_) --connections_.evicted_;
   if (is_awaited_ && --connections_.awaited_ == 0) connections_.one_closed_.notify_all();
@@ -43,7 +43,7 @@ void Connections::Entry::shut(int how) noexcept {
 }
 
 void Connections::sweep(SteadyTime now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Entry* entry : open_) {
     const Stage stage = entry->stage_;
     SteadyTime deadline = entry->deadline_;
@@ -61,16 +61,15 @@ void Connections::sweep(SteadyTime now) {
 }
 
 bool Connections::make_room(std::size_t most) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return open_.size() - evicted_ < most || evict_locked();
 }
 
 bool Connections::close_one() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return evicted_ != 0 || evict_locked();
 }
 
-/// REQUIRES: the caller holds `mutex_`.
 bool Connections::evict_locked() {
   Entry* first = nullptr;
   const auto loss = [](const Entry& entry) { return std::pair(entry.stage_.load(), entry.since_.load()); };
@@ -91,8 +90,8 @@ void Connections::stop(SteadyTime now) {
 }
 
 bool Connections::wait_until_empty(SteadyTime::duration patience) {
-  std::unique_lock lock(mutex_);
-  return one_closed_.wait_for(lock, patience, [this] { return awaited_ == 0; });
+  MutexLock lock(mutex_);
+  return one_closed_.wait_for(lock, patience, [this]() REQUIRES(mutex_) { return awaited_ == 0; });
 }
 
 }  // namespace rest_fcgi::gateway

@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <list>
-#include <mutex>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::gateway {
 
@@ -51,9 +51,8 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
-    bool is_awaited_ = true;  ///< Whether `wait_until_empty` waits for this connection.
-    /// `mutex_` guards this member.
-    bool is_evicted_ = false;
+    bool is_awaited_ = true;   ///< Whether `wait_until_empty` waits for this connection.
+    bool is_evicted_ = false;  ///< The mutex of `Connections` guards this member.
     std::list<Entry*>::iterator position_;
   };
 
@@ -81,19 +80,18 @@ class Connections {
   bool wait_until_empty(SteadyTime::duration patience);
 
   [[nodiscard]] std::size_t count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return open_.size();
   }
 
  private:
-  bool evict_locked();
+  bool evict_locked() REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable one_closed_;
-  // `mutex_` guards `open_`, `awaited_` and `evicted_`.
-  std::list<Entry*> open_;
-  std::size_t awaited_ = 0;
-  std::size_t evicted_ = 0;
+  std::list<Entry*> open_ GUARDED_BY(mutex_);
+  std::size_t awaited_ GUARDED_BY(mutex_) = 0;
+  std::size_t evicted_ GUARDED_BY(mutex_) = 0;
   std::atomic<bool> is_stopping_ = false;
 };
 

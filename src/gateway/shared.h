@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "gateway/body_budget.h"
@@ -14,6 +13,7 @@
 #include "gateway/sys.h"
 #include "gateway/thread_pool.h"
 #include "rest_fcgi/core/memory.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/gateway/options.h"
 
@@ -31,14 +31,14 @@ class Shared {
   /// Replaces the applications for new requests. Running requests keep the old applications.
   void replace(Applications applications) {
     auto changed = std::make_shared<const Applications>(std::move(applications));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     applications_.swap(changed);
   }
 
   /// Returns the current applications. The caller must release the pointer after each request, so that a
   /// reload can destroy the old applications.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return applications_;
   }
 
@@ -79,8 +79,8 @@ class Shared {
   Streams streams;  // Streams with TLS use the pool's timers, so `streams` is destroyed before the pool.
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Applications> applications_;  // `mutex_` guards this member.
+  mutable Mutex mutex_;
+  std::shared_ptr<const Applications> applications_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::gateway

@@ -11,6 +11,7 @@
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
 
 // Invariants of ThreadPool whenever `mutex_` is free:
@@ -88,7 +89,7 @@ bool ThreadPool::is_in_loop() noexcept {
 
 Result<void> ThreadPool::start(std::weak_ptr<void> owner) {
   owner_ = std::move(owner);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (threads_ < limits_.min_threads && !is_start_failing_) add_thread_locked();
   const std::size_t needed = std::min(limits_.min_threads, loops_.size() + 1);
   if (threads_ >= needed) return {};
@@ -118,7 +119,7 @@ void ThreadPool::ensure_thread_locked() {
 }
 
 void ThreadPool::run() noexcept {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopping_) {
     if (Loop* loop = free_loop_locked()) {
       run_loop(*loop, lock);
@@ -140,7 +141,7 @@ ThreadPool::Loop* ThreadPool::free_loop_locked() noexcept {
   return nullptr;
 }
 
-void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexcept {
+void ThreadPool::run_loop(Loop& loop, MutexLock& lock) noexcept {
   loop.has_thread = true;
   loop.is_blocked = false;
   ownership = ++loop.owner;
@@ -160,7 +161,7 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
   lock.lock();
 }
 
-void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
+void ThreadPool::wait(MutexLock& lock) {
   if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
   is_watched_ = true;
   const auto status = wakeup_.wait_for(lock, kTick);
@@ -188,7 +189,7 @@ void ThreadPool::release_locked(Loop& loop) {
 }
 
 void ThreadPool::begin_blocking() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ensure_thread_locked();
   most_blocking_ = std::max(most_blocking_, ++blocking_);
   if (running_loop == nullptr) return;
@@ -203,7 +204,7 @@ void ThreadPool::begin_blocking() {
 }
 
 void ThreadPool::end_blocking() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --blocking_;
   if (running_loop == nullptr) return;
   Loop& loop = *static_cast<Loop*>(running_loop);
@@ -233,13 +234,13 @@ bool ThreadPool::begin_call_locked(std::size_t max_calls) {
 }
 
 std::optional<ThreadPool::Call> ThreadPool::try_begin_call() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!waiting_.empty() || !begin_call_locked(limits_.max_calls)) return std::nullopt;
   return Call(*this);
 }
 
 std::optional<ThreadPool::Call> ThreadPool::try_begin_monitoring_call() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!begin_call_locked(limits_.max_calls + kMonitoringCalls)) return std::nullopt;
   return Call(*this);
 }
@@ -247,7 +248,7 @@ std::optional<ThreadPool::Call> ThreadPool::try_begin_monitoring_call() {
 Task<std::optional<ThreadPool::Call>> ThreadPool::begin_call() {
   if (auto call = try_begin_call()) co_return call;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiting_.size() >= limits_.max_waiting) co_return std::nullopt;
   }
   co_await wait_for_call();
@@ -261,7 +262,7 @@ Task<> ThreadPool::wait_for_call() {
         const auto resume = [shared] {
           asio::post(asio::get_associated_executor(*shared), [shared] { (*shared)(); });
         };
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (waiting_.empty() && begin_call_locked(limits_.max_calls)) return resume();
         waiting_.push_back(resume);
       },
@@ -270,7 +271,7 @@ Task<> ThreadPool::wait_for_call() {
 
 /// Ends a call, and begins the call of the caller that has waited longest.
 void ThreadPool::end_call() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (waiting_.empty() || calls_ > limits_.max_calls) {
     --calls_;
     return;
@@ -281,7 +282,7 @@ void ThreadPool::end_call() noexcept {
 }
 
 void ThreadPool::shrink(SteadyTime now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (now < next_look_) return;
   next_look_ = now + limits_.idle_timeout;
   if (calls_ < limits_.max_calls) is_exhaustion_logged_ = false;
@@ -292,11 +293,11 @@ void ThreadPool::shrink(SteadyTime now) {
 }
 
 std::size_t ThreadPool::stop(SteadyTime deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_stopping_ = true;
   for (Loop& loop : loops_) loop.context.stop();
   wakeup_.notify_all();
-  const auto ended = [this] { return running_ == 0; };
+  const auto ended = [this]() REQUIRES(mutex_) { return running_ == 0; };
   if (thread_ended_.wait_until(lock, deadline, ended)) return 0;
   if (calls_ == 0) thread_ended_.wait_for(lock, kEnd, ended);
   return calls_;

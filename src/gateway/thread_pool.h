@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -17,6 +16,7 @@
 
 #include "gateway/asio.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::gateway {
@@ -87,7 +87,7 @@ class ThreadPool {
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return calls_ < limits_.max_calls && waiting_.empty();
   }
 
@@ -96,7 +96,7 @@ class ThreadPool {
     std::size_t waiting;
   };
   [[nodiscard]] Counts counts() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return {threads_, waiting_.size()};
   }
 
@@ -108,47 +108,50 @@ class ThreadPool {
   std::size_t stop(SteadyTime deadline);
 
  private:
-  // The caller of a function with the suffix `_locked` has to hold `mutex_`.
-  bool begin_call_locked(std::size_t max_calls);
-  void add_thread_locked();
-  void ensure_thread_locked();
-  Loop* free_loop_locked() noexcept;
-  void release_locked(Loop& loop);
-  void watch_locked();
+  bool begin_call_locked(std::size_t max_calls) REQUIRES(mutex_);
+  void add_thread_locked() REQUIRES(mutex_);
+  void ensure_thread_locked() REQUIRES(mutex_);
+  Loop* free_loop_locked() noexcept REQUIRES(mutex_);
+  void release_locked(Loop& loop) REQUIRES(mutex_);
+  void watch_locked() REQUIRES(mutex_);
 
   Task<> wait_for_call();
   void end_call() noexcept;
   void begin_blocking();
   void end_blocking() noexcept;
   void run() noexcept;
-  void run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexcept;
-  void wait(std::unique_lock<std::mutex>& lock);
+  void run_loop(Loop& loop, MutexLock& lock) noexcept REQUIRES(mutex_) NOT_ANALYZED;
+  void wait(MutexLock& lock) REQUIRES(mutex_);
 
   const ThreadLimits limits_;
   std::deque<Loop> loops_;
   std::atomic<std::size_t> turn_ = 0;
   std::weak_ptr<void> owner_;
 
-  mutable std::mutex mutex_;        // `mutex_` guards all members below.
+  mutable Mutex mutex_;
   std::condition_variable wakeup_;  ///< `wakeup_` is notified if a loop has no thread, or at the pool's end.
   std::condition_variable thread_ended_;
   /// Resumes the coroutines that wait in `begin_call`.
-  std::deque<std::function<void()>> waiting_;
-  std::size_t calls_ = 0;
-  std::size_t blocking_ = 0;       ///< `blocking_` is the number of threads that may block.
-  std::size_t most_blocking_ = 0;  ///< `most_blocking_` is the peak of `blocking_` since the last `shrink`.
-  std::size_t threads_ = 0;  ///< `threads_` is the number of threads that `shrink` has not asked to end.
-  std::size_t running_ = 0;  ///< `running_` is the number of threads that have not ended yet.
-  std::size_t surplus_ = 0;
-  std::size_t started_ = 0;  ///< The number of all threads started so far, used in their names.
-  bool is_stopping_ = false;
-  bool is_watched_ = false;
-  unsigned quiet_ticks_ = 0;
+  std::deque<std::function<void()>> waiting_ GUARDED_BY(mutex_);
+  std::size_t calls_ GUARDED_BY(mutex_) = 0;
+  std::size_t blocking_ GUARDED_BY(mutex_) = 0;  ///< `blocking_` is the number of threads that may block.
+  /// `most_blocking_` is the peak of `blocking_` since the last `shrink`.
+  std::size_t most_blocking_ GUARDED_BY(mutex_) = 0;
+  /// `threads_` is the number of threads that `shrink` has not asked to end.
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;
+  /// `running_` is the number of threads that have not ended yet.
+  std::size_t running_ GUARDED_BY(mutex_) = 0;
+  std::size_t surplus_ GUARDED_BY(mutex_) = 0;
+  /// The number of all threads started so far, used in their names.
+  std::size_t started_ GUARDED_BY(mutex_) = 0;
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
+  bool is_watched_ GUARDED_BY(mutex_) = false;
+  unsigned quiet_ticks_ GUARDED_BY(mutex_) = 0;
   /// Counts down from `kSlowTicks` after a slow call.
-  unsigned slow_ticks_ = 0;
-  bool is_start_failing_ = false;
-  bool is_exhaustion_logged_ = false;
-  SteadyTime next_look_;
+  unsigned slow_ticks_ GUARDED_BY(mutex_) = 0;
+  bool is_start_failing_ GUARDED_BY(mutex_) = false;
+  bool is_exhaustion_logged_ GUARDED_BY(mutex_) = false;
+  SteadyTime next_look_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::gateway

@@ -112,19 +112,19 @@ EventReader::EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std:
     : log_(std::move(log)), next_(next), losses_(log_->losses_), permit_(std::move(permit)) {}
 
 EventReader::~EventReader() {
-  const std::lock_guard lock(log_->mutex_);
+  const MutexLock lock(log_->mutex_);
   if (--log_->readers_ == 0) log_->last_left_ = log_->clock_.steady();
 }
 
 void EventReader::skip_to_end() {
-  const std::lock_guard lock(log_->mutex_);
+  const MutexLock lock(log_->mutex_);
   next_ = log_->next_number();
   losses_ = log_->losses_;
 }
 
 Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake) {
   EventLog& log = *log_;
-  const std::lock_guard lock(log.mutex_);
+  const MutexLock lock(log.mutex_);
   if (next_ < log.first_) {
     return Error{ErrorKind::timeout, "You read too slowly: the log dropped events that you had not read."};
   }
@@ -151,7 +151,7 @@ EventLog::EventLog(const Clock& clock, EventLimits limits)
 
 bool EventLog::wanted() noexcept {
   if (!wanted_) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (readers_ != 0 || clock_.steady() - last_left_ < kReconnectTime) return true;
   forget_all();
   wanted_ = false;
@@ -171,7 +171,7 @@ void EventLog::append(std::string_view tag, const Json& data, std::string_view u
   if (!wanted()) return;
   std::vector<Wake> sleepers;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto event =
         std::make_shared<const Event>(format("{}-{}", epoch_, next_number()), tag, data, std::string(user));
     bytes_ += cost_of(*event);
@@ -189,7 +189,7 @@ void EventLog::append(std::string_view tag, const Json& data, std::string_view u
 void EventLog::lose(std::string reason) {
   std::vector<Wake> sleepers;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++losses_;
     lost_at_ = next_number();
     lost_why_ = std::move(reason);
@@ -199,7 +199,7 @@ void EventLog::lose(std::string reason) {
 }
 
 Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit, std::string_view after) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);

@@ -33,7 +33,7 @@ JidSource::JidSource(const Clock& clock, JidReserve reserve, JidShare share)
     : clock_(clock), reserve_(std::move(reserve)), share_(share) {}
 
 std::string JidSource::next() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::int64_t now = clock_.wall().time_since_epoch().count();
   const bool clock_was_set_back = last_ > now + kMicrosecondsPerHour;
   if (clock_was_set_back) last_ = end_ = 0;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "rest_fcgi/core/limiter.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
 
 // Invariants of Workers::State whenever `mutex` is free:
@@ -43,20 +43,21 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 }  // namespace
 
 struct Workers::State {
-  std::mutex mutex;
+  Mutex mutex;
   // `work` is notified when a task is submitted, when reserved places are given back, and when the pool
   // closes.
   std::condition_variable work;
   std::condition_variable ended;  // `ended` is notified when a task or a thread ends.
   Limits limits;
-  FairQueue<Task> queue;     // The waiting tasks by user. `mutex` guards this member and all members below.
-  std::size_t reserved = 0;  // `reserved` is the number of reserved places whose task is not yet submitted.
-  std::size_t threads = 0;
-  std::size_t busy = 0;
-  bool closed = false;
+  FairQueue<Task> queue GUARDED_BY(mutex);  // The waiting tasks by user.
+  // `reserved` is the number of reserved places whose task is not yet submitted.
+  std::size_t reserved GUARDED_BY(mutex) = 0;
+  std::size_t threads GUARDED_BY(mutex) = 0;
+  std::size_t busy GUARDED_BY(mutex) = 0;
+  bool closed GUARDED_BY(mutex) = false;
   std::stop_source stop;
 
-  [[nodiscard]] std::size_t waiting() const { return queue.size() + reserved; }
+  [[nodiscard]] std::size_t waiting() const REQUIRES(mutex) { return queue.size() + reserved; }
 };
 
 Workers::Workers(Limits limits) : state_(std::make_shared<State>()) {
@@ -65,15 +66,15 @@ Workers::Workers(Limits limits) : state_(std::make_shared<State>()) {
 
 Workers::~Workers() {
   stop();
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->closed = true;
   state_->work.notify_all();
-  state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
+  state_->ended.wait_for(lock, kGrace, [this]() REQUIRES(state_->mutex) { return state_->threads == 0; });
 }
 
 Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t count) {
-  const std::lock_guard lock(state_->mutex);
   State& state = *state_;
+  const MutexLock lock(state.mutex);
   if (state.closed) return unavailable("The server is shutting down.");
   const std::size_t room = state.limits.threads + state.limits.queued;
   const std::size_t taken = state.busy + state.waiting();
@@ -85,7 +86,10 @@ Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t
   }
   state.reserved += count;
   while (state.threads < state.limits.threads && state.threads - state.busy < state.waiting()) {
-    if (start_thread(state_)) continue;
+    if (start_thread(state_)) {
+      ++state.threads;
+      continue;
+    }
     if (state.threads != 0) break;
     state.reserved -= count;
     return unavailable("The server cannot start a thread.");
@@ -94,17 +98,18 @@ Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t
 }
 
 bool Workers::close(SteadyTime deadline) {
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->closed = true;
   state_->work.notify_all();
-  return state_->ended.wait_until(lock, deadline,
-                                  [this] { return state_->busy == 0 && state_->waiting() == 0; });
+  return state_->ended.wait_until(lock, deadline, [this]() REQUIRES(state_->mutex) {
+    return state_->busy == 0 && state_->waiting() == 0;
+  });
 }
 
 void Workers::stop() {
   FairQueue<Task> dropped;  // The waiting tasks. Their destructors run after the lock is released.
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     std::swap(dropped, state_->queue);
   }
   state_->stop.request_stop();
@@ -115,13 +120,14 @@ bool Workers::start_thread(const std::shared_ptr<State>& state) {
       "worker", [state] { run(state); }, kSmallStack);
   if (!thread) return false;
   thread->detach();
-  ++state->threads;
   return true;
 }
 
 void Workers::run(const std::shared_ptr<State>& state) {
-  std::unique_lock lock(state->mutex);
-  const auto has_work = [&state] { return !state->queue.empty() || (state->closed && state->reserved == 0); };
+  MutexLock lock(state->mutex);
+  const auto has_work = [&state]() REQUIRES(state->mutex) {
+    return !state->queue.empty() || (state->closed && state->reserved == 0);
+  };
   bool worked = false;
   for (;;) {
     bool woken = state->work.wait_for(lock, kQuiet, has_work);
@@ -157,7 +163,7 @@ Workers::Reservation::Reservation(Reservation&& other) noexcept
 
 Workers::Reservation::~Reservation() {
   if (left_ == 0) return;
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
   state_->work.notify_all();  // Wakes idle worker threads, which end if the pool is closed.
@@ -166,7 +172,7 @@ Workers::Reservation::~Reservation() {
 void Workers::Reservation::submit(Task task) {
   State& state = *state_;
   {
-    const std::lock_guard lock(state.mutex);
+    const MutexLock lock(state.mutex);
     state.queue.push(user_, std::move(task));
     --state.reserved;
   }

@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::master {
@@ -138,8 +138,10 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
  private:
   friend class EventReader;
 
-  void forget_all();
-  [[nodiscard]] std::uint64_t next_number() const noexcept { return first_ + events_.size(); }
+  void forget_all() REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t next_number() const noexcept REQUIRES(mutex_) {
+    return first_ + events_.size();
+  }
 
   const Clock& clock_;
   const EventLimits limits_;
@@ -149,16 +151,16 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   /// Whether the log keeps events. `mutex_` guards writes, but `wanted` reads this member without `mutex_`.
   std::atomic<bool> wanted_{false};
 
-  std::mutex mutex_;  // `mutex_` guards the following members.
-  std::deque<EventPtr> events_;
-  std::size_t bytes_ = 0;
-  std::uint64_t first_ = 1;
-  std::uint64_t losses_ = 0;
-  std::uint64_t lost_at_ = 0;  ///< The number of the first event after the latest loss.
-  std::string lost_why_;
-  std::size_t readers_ = 0;
-  std::vector<Wake> sleepers_;
-  SteadyTime last_left_;
+  Mutex mutex_;
+  std::deque<EventPtr> events_ GUARDED_BY(mutex_);
+  std::size_t bytes_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t first_ GUARDED_BY(mutex_) = 1;
+  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t lost_at_ GUARDED_BY(mutex_) = 0;  ///< The number of the first event after the latest loss.
+  std::string lost_why_ GUARDED_BY(mutex_);
+  std::size_t readers_ GUARDED_BY(mutex_) = 0;
+  std::vector<Wake> sleepers_ GUARDED_BY(mutex_);
+  SteadyTime last_left_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::master

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/options.h"
@@ -40,9 +40,9 @@ class JidSource {
   const Clock& clock_;
   const JidReserve reserve_;
   const JidShare share_;
-  std::mutex mutex_;
-  std::int64_t last_ = 0;  // `last_` is the last jid, as a time in microseconds. `mutex_` guards it.
-  std::int64_t end_ = 0;   // `end_` is the end of the jids reserved for this process. `mutex_` guards it.
+  Mutex mutex_;
+  std::int64_t last_ GUARDED_BY(mutex_) = 0;  // `last_` is the last jid, as a time in microseconds.
+  std::int64_t end_ GUARDED_BY(mutex_) = 0;   // `end_` is the end of the jids reserved for this process.
 };
 
 }  // namespace rest_fcgi::master

@@ -3,11 +3,11 @@
 
 #include <condition_variable>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::master {
 
@@ -30,7 +30,7 @@ class Mailbox final : public Sink<T> {
  public:
   void put(T item) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       items_.push_back(std::move(item));
     }
     arrived_.notify_one();
@@ -38,18 +38,19 @@ class Mailbox final : public Sink<T> {
 
   /// Removes and returns the oldest item. Waits until there is an item. Returns std::nullopt at `deadline`.
   std::optional<T> take(SteadyTime deadline) {
-    std::unique_lock lock(mutex_);
-    if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
+    MutexLock lock(mutex_);
+    if (!arrived_.wait_until(lock, deadline, [this]() REQUIRES(mutex_) { return !items_.empty(); }))
+      return std::nullopt;
     std::optional<T> item(std::move(items_.front()));
     items_.pop_front();
     return item;
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable arrived_;
-  // An empty std::deque allocates memory, and an empty std::list does not. `mutex_` guards `items_`.
-  std::list<T> items_;
+  // An empty std::deque allocates memory, and an empty std::list does not.
+  std::list<T> items_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rest_fcgi::master

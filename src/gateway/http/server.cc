@@ -72,7 +72,7 @@ void HttpServer::start() {
 void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storage& address) {
   std::shared_ptr<const HttpPort> port;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     port = ports_[index];
   }
   asio::io_context& context = shared_.pool.context();
@@ -84,7 +84,7 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
 }
 
 Result<HttpServer::Ports> HttpServer::with_new_certificates() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Ports ports;
   for (const auto& port : ports_) {
     auto tls = make_tls_context(port->options);
@@ -96,13 +96,16 @@ Result<HttpServer::Ports> HttpServer::with_new_certificates() const {
 }
 
 void HttpServer::use(Ports ports) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ports_.swap(ports);
 }
 
 void HttpServer::keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) {
+  MutexLock lock(mutex_);
+  const Ports ports = ports_;
+  lock.unlock();
   for (std::size_t i = 0; i < acceptors_.size(); ++i)
-    acceptors_[i]->keep([&](int fd) { return keep(ports_[i]->options, fd); });
+    acceptors_[i]->keep([&](int fd) { return keep(ports[i]->options, fd); });
 }
 
 void HttpServer::stop(bool keeps_health) {

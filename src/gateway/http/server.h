@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "gateway/acceptor.h"
@@ -11,6 +10,7 @@
 #include "gateway/listening_socket.h"
 #include "gateway/shared.h"
 #include "gateway/socket_activation.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::gateway {
@@ -49,8 +49,8 @@ class HttpServer {
   void begin(std::size_t index, UniqueFd socket, const sockaddr_storage& address);
 
   Shared& shared_;
-  mutable std::mutex mutex_;
-  Ports ports_;  // `mutex_` guards this member.
+  mutable Mutex mutex_;
+  Ports ports_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
 };
 

@@ -17,6 +17,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/memory.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::gateway {
@@ -37,7 +38,7 @@ class Streams::Wakeup {
 
   void call() {
     if (is_asked_.exchange(true)) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
       // Resets the flag first, so that a `call` while the task runs posts the task again.
@@ -47,13 +48,13 @@ class Streams::Wakeup {
   }
 
   void end() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     context_ = nullptr;
   }
 
  private:
-  std::mutex mutex_;
-  asio::io_context* context_;  // `mutex_` guards this member.
+  Mutex mutex_;
+  asio::io_context* context_ GUARDED_BY(mutex_);
   const std::function<void()> task_;
   std::atomic<bool> is_asked_ = false;
 };
@@ -89,7 +90,7 @@ Streams::~Streams() {
 }
 
 void Streams::add(NewStream stream) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (has_ended_) return;
   if (!loop_) {
     if (auto started = start(); !started)
@@ -177,13 +178,13 @@ void Streams::forget() {
   const std::size_t gone =
       std::erase_if(loop_->listeners, [](const auto& listener) { return listener->is_gone(); });
   if (gone == 0) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_ -= gone;
   if (open_ == 0) one_gone_.notify_all();
 }
 
 void Streams::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closing_ = true;
   if (!loop_) return;
   asio::post(loop_->context, [this] {
@@ -194,8 +195,8 @@ void Streams::close() {
 
 void Streams::wait_for_end(SteadyTime deadline) {
   {
-    std::unique_lock lock(mutex_);
-    one_gone_.wait_until(lock, deadline, [this] { return open_ == 0; });
+    MutexLock lock(mutex_);
+    one_gone_.wait_until(lock, deadline, [this]() REQUIRES(mutex_) { return open_ == 0; });
     has_ended_ = true;
   }
   if (!loop_) return;

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "gateway/streams/framing.h"
 #include "gateway/transport.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::gateway {
@@ -69,7 +69,7 @@ class Streams {
   void wait_for_end(SteadyTime deadline);
 
   [[nodiscard]] std::size_t count() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return open_;
   }
 
@@ -79,7 +79,7 @@ class Streams {
   class Wakeup;
   struct Loop;
 
-  Result<void> start();
+  Result<void> start() REQUIRES(mutex_);
   void begin(NewStream stream);
   void pass();
   void sweep();
@@ -87,13 +87,14 @@ class Streams {
 
   const StreamLimits limits_;
   std::atomic<std::uint64_t> slow_ = 0;
-  // `mutex_` guards the members below. Only the thread of the streams uses the content of `loop_`.
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable one_gone_;
-  std::unique_ptr<Loop> loop_;  ///< Null before the first stream and after the end of all streams.
-  std::size_t open_ = 0;
-  bool is_closing_ = false;
-  bool has_ended_ = false;
+  /// Null before the first stream and after the end of all streams. Changes while `mutex_` is held. Only the
+  /// thread of the streams uses the content.
+  std::unique_ptr<Loop> loop_;
+  std::size_t open_ GUARDED_BY(mutex_) = 0;
+  bool is_closing_ GUARDED_BY(mutex_) = false;
+  bool has_ended_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rest_fcgi::gateway

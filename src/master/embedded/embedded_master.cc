@@ -9,6 +9,7 @@
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 
 namespace rest_fcgi::embedded {
@@ -94,7 +95,7 @@ class EmbeddedRuntime : public Runtime {
   [[nodiscard]] const returner::WriteCounts& writes() const override { return jobs_->returners().writes(); }
 
   void announce_minions() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const std::string& id : minions_) {
       if (!started_.contains(id)) jobs_->announcer().minion_start(id);
     }
@@ -106,14 +107,14 @@ class EmbeddedRuntime : public Runtime {
 
   [[nodiscard]] std::vector<UnmatchedRulePart> unmatched_rule_parts(
       const std::vector<auth::EauthOptions>& external_auth) const override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const std::shared_ptr<const MasterData> data = data_.lock();
     lock.unlock();
     return data == nullptr ? std::vector<UnmatchedRulePart>() : find_unmatched(*data, external_auth);
   }
 
   void set_data(const std::shared_ptr<const MasterData>& data) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     data_ = data;
     minions_.clear();
     for (const Minion& minion : data->minions->all()) minions_.insert(minion.id);
@@ -126,10 +127,10 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable std::mutex mutex_;  // `mutex_` guards the members `data_` to `started_`.
-  std::weak_ptr<const MasterData> data_;
-  std::set<std::string, std::less<>> minions_;
-  std::set<std::string, std::less<>> started_;
+  mutable Mutex mutex_;
+  std::weak_ptr<const MasterData> data_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> minions_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> started_ GUARDED_BY(mutex_);
   master::Workers workers_;
 };
 

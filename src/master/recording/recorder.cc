@@ -183,7 +183,7 @@ Result<void> Caches::flush(SteadyTime deadline) {
 
 void RecordedJob::put(master::Delivery delivery) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (jid_.empty()) {
       early_.push_back(delivery);
     } else {
@@ -196,14 +196,14 @@ void RecordedJob::put(master::Delivery delivery) {
 void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
   // Saves the load before the caller gets the reply.
   caches_->call(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   jid_ = load.jid;
   expected_.insert(load.minions.begin(), load.minions.end());
   for (const master::Delivery& delivery : std::exchange(early_, {})) record(delivery);
 }
 
 bool RecordedJob::done() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return !jid_.empty() && expected_.empty();
 }
 
@@ -235,7 +235,7 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
   Entry oldest;  // The job that is dropped. Its destructor runs after the lock is released.
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   sweep(now);
   if (jobs_.size() >= max_jobs_) {
     oldest = std::move(jobs_.front());

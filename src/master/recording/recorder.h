@@ -5,13 +5,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/recording/recording.h"
@@ -74,19 +74,20 @@ class RecordedJob final : public master::Addressee {
   [[nodiscard]] bool done() const;
 
  private:
-  void record(const master::Delivery& delivery);
-  void record_return(const master::Return& ret);
-  void record_more(const master::MoreMinions& more);
+  void record(const master::Delivery& delivery) REQUIRES(mutex_);
+  void record_return(const master::Return& ret) REQUIRES(mutex_);
+  void record_more(const master::MoreMinions& more) REQUIRES(mutex_);
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;
-  // `mutex_` guards the following members. A thread holds `mutex_` while it records a delivery, so that
-  // deliveries are recorded in order.
-  mutable std::mutex mutex_;
-  std::string jid_;                           // `jid_` is empty before `begin`.
-  std::vector<master::Delivery> early_;       // `early_` has the deliveries that arrived before `begin`.
-  std::unordered_set<std::string> expected_;  // `expected_` has the minions that have not returned.
-  std::unordered_set<std::string> returned_;
+  // A thread holds `mutex_` while it records a delivery, so that deliveries are recorded in order.
+  mutable Mutex mutex_;
+  std::string jid_ GUARDED_BY(mutex_);  // `jid_` is empty before `begin`.
+  // `early_` has the deliveries that arrived before `begin`.
+  std::vector<master::Delivery> early_ GUARDED_BY(mutex_);
+  // `expected_` has the minions that have not returned.
+  std::unordered_set<std::string> expected_ GUARDED_BY(mutex_);
+  std::unordered_set<std::string> returned_ GUARDED_BY(mutex_);
 };
 
 /// Owns the RecordedJob of each running job, because a master delivers returns only to an Addressee that
@@ -111,15 +112,16 @@ class JobRecorder final : public Recorder {
     std::shared_ptr<const RecordedJob> job;
   };
 
-  void sweep(SteadyTime now);
+  void sweep(SteadyTime now) REQUIRES(mutex_);
 
   const std::shared_ptr<Caches> caches_;
   const Clock& clock_;
   const std::size_t max_jobs_;
-  std::mutex mutex_;
-  std::deque<Entry> jobs_;  // `jobs_` has the oldest job first. `mutex_` guards it and all members after it.
-  std::size_t swept_size_ = 0;  // The number of jobs after the last removal of finished jobs.
-  bool has_warned_ = false;
+  Mutex mutex_;
+  std::deque<Entry> jobs_ GUARDED_BY(mutex_);  // `jobs_` has the oldest job first.
+  // The number of jobs after the last removal of finished jobs.
+  std::size_t swept_size_ GUARDED_BY(mutex_) = 0;
+  bool has_warned_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rest_fcgi::recording

@@ -182,15 +182,15 @@ void RunnerListener::on_loss(const Error& error) {
 
 void RunnerListener::note(Seen seen) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (seen_ == Seen::nothing) seen_ = seen;
   }
   changed_.notify_all();
 }
 
 RunnerListener::Seen RunnerListener::wait_until(SteadyTime until) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, until, [this] { return seen_ != Seen::nothing; });
+  MutexLock lock(mutex_);
+  changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return seen_ != Seen::nothing; });
   return seen_;
 }
 

@@ -3,7 +3,6 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/master.h"
 
 /// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
@@ -102,10 +102,9 @@ class RunnerListener final : public Listener {
 
   const std::weak_ptr<master::RunnerReturns> returns_;
   const bool whole_event_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  // `mutex_` guards `seen_`.
-  Seen seen_ = Seen::nothing;
+  Seen seen_ GUARDED_BY(mutex_) = Seen::nothing;
 };
 
 }  // namespace rest_fcgi::salt

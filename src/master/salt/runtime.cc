@@ -41,7 +41,7 @@ LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& o
       workers_(kBackground) {}
 
 Result<EventBus*> LiveRuntime::bus() {
-  const std::lock_guard lock(bus_mutex_);
+  const MutexLock lock(bus_mutex_);
   if (bus_) return bus_.get();
   auto started = EventBus::start(bus_options_, events_);
   if (!started) return std::move(started).error();
@@ -64,7 +64,7 @@ std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
   stop_.request_stop();
   EventBus* bus = nullptr;
   {
-    const std::lock_guard lock(bus_mutex_);
+    const MutexLock lock(bus_mutex_);
     bus = bus_.get();
   }
   if (bus != nullptr) bus->stop();

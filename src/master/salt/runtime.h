@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <stop_token>
 
 #include "master/salt/events/event_bus.h"
 #include "master/salt/events/event_socket.h"
 #include "master/salt/requests/request_pool.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -45,8 +45,8 @@ class LiveRuntime final : public Runtime {
   std::shared_ptr<RequestPool> requests_;
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
-  std::mutex bus_mutex_;
-  std::unique_ptr<EventBus> bus_;  // `bus_mutex_` guards the event bus.
+  Mutex bus_mutex_;
+  std::unique_ptr<EventBus> bus_ GUARDED_BY(bus_mutex_);
   EventPusher pusher_;
   std::stop_source stop_;
   master::JidSource jids_;

@@ -222,7 +222,7 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (known_runners_.count(runner) > 0) return {};
   }
   const SteadyTime since = system_clock().steady();
@@ -234,7 +234,7 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   if (seen == Seen::nothing) there = has_runner(permit.ending_by(since + options_.runner_start_time), runner);
   if (seen == Seen::nothing) seen = wait(there ? std::chrono::milliseconds(0) : options_.runner_start_time);
   if (seen == Seen::begun || there == true) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (known_runners_.size() < kMaxKnownRunners) known_runners_.emplace(runner);
     return {};
   }

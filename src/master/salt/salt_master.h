@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "master/salt/master_client.h"
 #include "master/salt/runtime.h"
 #include "master/salt/ssh_client.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
@@ -80,9 +80,9 @@ class SaltMaster final : public master::Master {
   const std::unique_ptr<auth::Permissions> permissions_;
   const SshClient ssh_;
   const std::shared_ptr<LiveRuntime> runtime_;
-  std::mutex mutex_;
-  std::set<std::string, std::less<>>
-      known_runners_;  ///< The names of runners that have started at least once. `mutex_` guards this member.
+  Mutex mutex_;
+  /// The names of runners that have started at least once.
+  std::set<std::string, std::less<>> known_runners_ GUARDED_BY(mutex_);
 };
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master

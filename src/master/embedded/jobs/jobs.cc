@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 
 namespace rest_fcgi::embedded {
 
@@ -74,27 +76,27 @@ RunningJob::RunningJob(returner::Load load, std::string ret, Interrupt interrupt
       unfinished_(calls_.size()) {}
 
 bool RunningJob::claim(std::size_t call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (calls_[call].state != State::running) return false;
   calls_[call].state = State::claimed;
   return true;
 }
 
 bool RunningJob::finish(std::size_t call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_[call].state = State::finished;
   return --unfinished_ == 0;
 }
 
 bool RunningJob::runs_on(std::string_view minion) const {
   const std::optional<std::size_t> call = position_in(load_.minions, minion);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return call && calls_[*call].state != State::finished;
 }
 
 std::vector<std::string> RunningJob::running() const {
   std::vector<std::string> running;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t call = 0; call < calls_.size(); ++call) {
     if (calls_[call].state != State::finished) running.push_back(load_.minions[call]);
   }
@@ -243,7 +245,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
     queued_bytes_ -= bytes;
     return saved;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   running_.emplace(load.jid, job);
   return {};
 }
@@ -252,7 +254,7 @@ void Jobs::finish(RunningJob& job, std::size_t call) {
   if (!job.finish(call)) return;
   queued_bytes_ -= bytes_of(job.load());
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     running_.erase(job.load().jid);
   }
   table_.remove(job.load().jid);
@@ -261,7 +263,7 @@ void Jobs::finish(RunningJob& job, std::size_t call) {
 std::size_t Jobs::interrupt_all() {
   decltype(running_) all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     all.swap(running_);
   }
   std::size_t interrupted = 0;
@@ -273,7 +275,7 @@ std::size_t Jobs::interrupt_all() {
 }
 
 std::shared_ptr<RunningJob> Jobs::find_running(std::string_view jid) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = running_.find(jid);
   return found == running_.end() ? nullptr : found->second;
 }
@@ -352,7 +354,7 @@ Result<std::vector<std::string>> Jobs::minions_without_return(const returner::Lo
 std::vector<ActiveJob> Jobs::active() {
   std::vector<ActiveJob> jobs;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [jid, job] : running_) {
       jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
     }
@@ -401,7 +403,7 @@ void Jobs::retry_unsettled() {
 
 void Jobs::execute_kill_requests() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (running_.empty()) return;
   }
   for (const RunningTable::KillRequest& request : table_.kill_requests()) {

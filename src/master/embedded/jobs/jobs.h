@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -17,6 +16,7 @@
 #include "master/embedded/events/announcer.h"
 #include "master/embedded/jobs/running_table.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/master/embedded/options.h"
@@ -83,9 +83,9 @@ class RunningJob {
   const returner::Load load_;
   const std::string ret_;
   const Interrupt interrupt_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Call> calls_;
-  std::size_t unfinished_;  // `mutex_` guards `unfinished_`.
+  std::size_t unfinished_ GUARDED_BY(mutex_);
 };
 
 /// Makes job ids, saves loads and returns in the job cache, and keeps the running jobs of this process. The
@@ -180,8 +180,8 @@ class Jobs {
   // The total size in bytes of the loads of all running and waiting jobs.
   std::atomic<std::size_t> queued_bytes_{0};
   RunningTable table_;
-  mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_ GUARDED_BY(mutex_);
   master::JidSource jids_;
   std::atomic<bool> has_unsettled_ = false;  // Whether the last pass could not record the end of a job.
   std::atomic<bool> is_settling_ = false;

@@ -164,7 +164,7 @@ bool Modules::add_from_folder(LoadedFunction function, std::string_view path) {
 
 const FunctionTable& Modules::installed() const {
   static const FunctionTable kNone;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!are_listed_) {
     std::vector<PythonFile> files;
     for (const auto& [module, path] : installed_modules_) {
@@ -204,7 +204,7 @@ std::optional<std::vector<std::string>> Modules::names() const {
   for (const FunctionTable* functions : {&functions_, &installed()}) {
     for (const auto& [name, function] : *functions) names.emplace_back(name);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return are_listed_ ? std::optional(std::move(names)) : std::nullopt;
 }
 
@@ -229,7 +229,7 @@ std::string Modules::not_available(std::string_view name) const {
   if (const auto broken = broken_.find(module); broken != broken_.end()) {
     return format("'{}' __virtual__ returned False: {}", module, broken->second);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (installed_modules_.contains(module) && !why_not_listed_.empty()) {
     return format("'{}' is not available: {}", name, why_not_listed_);
   }
@@ -238,7 +238,7 @@ std::string Modules::not_available(std::string_view name) const {
 
 bool Modules::is_quick(std::string_view name) const {
   if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return are_listed_ && find_in(installed_functions_, name) == nullptr;
 }
 

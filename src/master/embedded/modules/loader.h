@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -17,6 +16,7 @@
 #include "master/embedded/minion.h"
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
@@ -143,10 +143,12 @@ class Modules {
   StringMap broken_;             // `broken_` maps module names to the reasons of their load failures.
   StringMap installed_modules_;  // `installed_modules_` maps names of installed modules to their paths.
 
-  mutable std::mutex mutex_;         // `mutex_` guards `are_listed_` and the members after it.
-  mutable bool are_listed_ = false;  // `are_listed_` says whether Python has listed the installed modules.
-  mutable std::string why_not_listed_;
-  mutable FunctionTable installed_functions_;  // This map does not change once `are_listed_` is true.
+  mutable Mutex mutex_;
+  // `are_listed_` says whether Python has listed the installed modules.
+  mutable bool are_listed_ GUARDED_BY(mutex_) = false;
+  mutable std::string why_not_listed_ GUARDED_BY(mutex_);
+  // This map does not change once `are_listed_` is true.
+  mutable FunctionTable installed_functions_ GUARDED_BY(mutex_);
 };
 
 /// Runs a function on a minion. If the function fails, the return has the same text as from a Salt minion. A

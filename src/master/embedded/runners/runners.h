@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -19,6 +18,7 @@
 #include "master/embedded/python/python.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
@@ -37,7 +37,7 @@ class GeneratedKeys {
   enum class Added { yes, exists, full };
 
   Added add(std::string_view id, std::string pub, bool force) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = keys_.find(id);
     if (found == keys_.end() && keys_.size() >= kMaxKeys) return Added::full;
     if (found != keys_.end() && !force) return Added::exists;
@@ -46,18 +46,18 @@ class GeneratedKeys {
   }
 
   void remove(std::string_view id) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = keys_.find(id); found != keys_.end()) keys_.erase(found);
   }
 
   [[nodiscard]] Keys all() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return keys_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Keys keys_;  // `mutex_` guards the generated keys.
+  mutable Mutex mutex_;
+  Keys keys_ GUARDED_BY(mutex_);
 };
 
 /// The data of one configuration that runners and wheels use. The data may outlive the master that made it.

@@ -73,12 +73,12 @@ Result<EventBus::Expectation> EventBus::expect(std::string_view jid) {
 }
 
 bool EventBus::is_orphaned() {
-  const std::lock_guard lock(file_mutex_);
+  const MutexLock lock(file_mutex_);
   return is_replaced(options_.path, file_);
 }
 
 void EventBus::set_file(const std::optional<SocketFile>& file) {
-  const std::lock_guard lock(file_mutex_);
+  const MutexLock lock(file_mutex_);
   file_ = file;
 }
 

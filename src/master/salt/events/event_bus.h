@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "master/salt/events/event_socket.h"
 #include "master/salt/events/registry.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/unique_fd.h"
@@ -66,9 +66,9 @@ class EventBus {
   Registry registry_;
   const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
-  std::mutex file_mutex_;
-  // `file_` identifies the file of the connected socket. `file_mutex_` guards it.
-  std::optional<SocketFile> file_;
+  Mutex file_mutex_;
+  // `file_` identifies the file of the connected socket.
+  std::optional<SocketFile> file_ GUARDED_BY(file_mutex_);
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

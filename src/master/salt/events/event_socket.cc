@@ -201,13 +201,14 @@ std::string pushed_frame(std::string_view tag, std::string_view data) {
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {
-    std::unique_lock lock(pusher_.mutex_);
-    has_it_ = pusher_.freed_.wait_until(lock, end, [this] { return !pusher_.taken_; });
+    MutexLock lock(pusher_.mutex_);
+    has_it_ =
+        pusher_.freed_.wait_until(lock, end, [this]() REQUIRES(pusher_.mutex_) { return !pusher_.taken_; });
     pusher_.taken_ = true;
   }
   ~Turn() {
     if (!has_it_) return;
-    const std::lock_guard lock(pusher_.mutex_);
+    const MutexLock lock(pusher_.mutex_);
     pusher_.taken_ = false;
     pusher_.freed_.notify_one();
   }

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include "master/salt/events/event.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/unique_fd.h"
 
@@ -84,10 +84,10 @@ class EventPusher {
 
   const BusOptions where_;
   // std::timed_mutex is not used, because the thread sanitizer of g++ 12 does not fully support it.
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;              // `taken_` says whether a `Turn` owns the connection. `mutex_` guards it.
-  UniqueFd connection_;             // Only the thread with the `Turn` uses `connection_`.
+  bool taken_ GUARDED_BY(mutex_) = false;  // `taken_` says whether a `Turn` owns the connection.
+  UniqueFd connection_;                    // Only the thread with the `Turn` uses `connection_`.
   std::optional<SocketFile> file_;  // `file_` identifies the socket's file at the time of the connection.
 };
 

@@ -7,6 +7,7 @@
 #include "master/salt/release_series.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/mutex.h"
 
 // Invariants of EarlyEvents: `events_` has ascending numbers, `by_job_` has one entry for each event, and
 // `bytes_` is the sum of their `bytes()`, at most `max_bytes_`.
@@ -123,7 +124,7 @@ Registry::Registry(const BusOptions& options)
       early_(options.max_early_bytes) {}
 
 void Registry::joined() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   joined_ = true;
   changed_.notify_all();
 }
@@ -132,7 +133,7 @@ void Registry::not_joined(ErrorKind why) {
   std::vector<JobPtr> affected;
   std::optional<Error> error;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     why_ = why;
     if (!joined_) return;
     error = closed_ ? stopping() : bus_lost();
@@ -152,10 +153,10 @@ void Registry::not_joined(ErrorKind why) {
 
 void Registry::close() {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return waiting_ == 0; });
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return waiting_ == 0; });
   }
   not_joined(ErrorKind::unavailable);
 }
@@ -166,7 +167,7 @@ void Registry::on_event(const Event& event) {
   JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
   JobPtr job;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     // A listener that no caller needs any more is removed first, because it would take the event from the
     // next listener of the job.
     dropped = take_unneeded(topic->jid);
@@ -177,11 +178,11 @@ void Registry::on_event(const Event& event) {
   job->listener->on_event(*topic, event.data);
   if (job->listener->is_needed()) return;
   JobPtr done;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   done = take_unneeded(topic->jid);
 }
 
-void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock) {
+void Registry::keep(const Topic& topic, const Event& event, MutexLock& lock) {
   if (expectations_.empty()) return;
   const std::size_t dropped =
       early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag), std::string(event.data)});
@@ -197,7 +198,7 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 
 void Registry::sweep() {
   std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   dropped = take_unneeded();
 }
 
@@ -223,9 +224,9 @@ Registry::JobPtr Registry::take_unneeded(std::string_view jid) {
 }
 
 Result<void> Registry::wait_until_joined(SteadyTime until) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   ++waiting_;
-  changed_.wait_until(lock, until, [this] { return joined_ || closed_; });
+  changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return joined_ || closed_; });
   --waiting_;
   if (closed_) changed_.notify_all();
   return closed_ || !joined_ ? for_callers(why_) : Result<void>();
@@ -233,9 +234,9 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
 
 Result<Registry::Expectation> Registry::expect(std::string_view jid) {
   std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
-  const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
+  const auto is_full = [this]() REQUIRES(mutex_) { return jobs_.size() + expectations_.size() >= max_jobs_; };
   if (is_full()) dropped = take_unneeded();
   if (is_full()) {
     return Error{
@@ -251,7 +252,7 @@ Result<Registry::Expectation> Registry::expect(std::string_view jid) {
 }
 
 void Registry::forget(const Ticket& ticket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!ticket.jid.empty()) claimed_.erase(ticket.jid);
   expectations_.erase(ticket.number);
   early_.drop_before(expectations_.empty() ? next_number_ : *expectations_.begin());
@@ -260,7 +261,7 @@ void Registry::forget(const Ticket& ticket) {
 
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
   JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
   if (!jobs_.try_emplace(job->jid, job).second) return another_waits(jid);
@@ -268,7 +269,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
+void Registry::replay(Ticket ticket, Job& job, MutexLock& lock) {
   while (true) {
     std::optional<Error> lost;
     std::list<EarlyEvents::Kept> kept;

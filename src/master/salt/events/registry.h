@@ -8,7 +8,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 
 #include "master/salt/events/event.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::salt {
@@ -155,31 +155,32 @@ class Registry {
 
   void forget(const Ticket& ticket);
   Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
-  void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
-  void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
+  void replay(Ticket ticket, Job& job, MutexLock& lock) REQUIRES(mutex_) NOT_ANALYZED;
+  void keep(const Topic& topic, const Event& event, MutexLock& lock) REQUIRES(mutex_) NOT_ANALYZED;
   /// Removes the jobs whose listeners are not needed. The caller must release the lock before it destroys the
   /// returned jobs.
-  std::vector<JobPtr> take_unneeded();
-  JobPtr take_unneeded(std::string_view jid);
+  std::vector<JobPtr> take_unneeded() REQUIRES(mutex_);
+  JobPtr take_unneeded(std::string_view jid) REQUIRES(mutex_);
 
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;  // `changed_` reports changes of `joined_`, `closed_` and `waiting_`.
-  std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;  // `mutex_` guards `jobs_` and all members after it.
+  std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>> jobs_ GUARDED_BY(mutex_);
   // `claimed_` has the job ids that callers chose for jobs that have no listener yet.
-  std::set<std::string, std::less<>> claimed_;
-  EarlyEvents early_;
+  std::set<std::string, std::less<>> claimed_ GUARDED_BY(mutex_);
+  EarlyEvents early_ GUARDED_BY(mutex_);
   // `dropping_early_` says that events were dropped after `early_` was last empty.
-  bool dropping_early_ = false;
-  std::set<std::uint64_t> expectations_;
-  std::uint64_t next_number_ = 1;
-  std::uint64_t losses_ = 0;  // `losses_` counts how often the connection to the bus was lost.
-  bool joined_ = false;
-  bool closed_ = false;
-  std::size_t waiting_ = 0;
-  ErrorKind why_ = ErrorKind::unavailable;  // `why_` says why this process has not joined the event bus.
+  bool dropping_early_ GUARDED_BY(mutex_) = false;
+  std::set<std::uint64_t> expectations_ GUARDED_BY(mutex_);
+  std::uint64_t next_number_ GUARDED_BY(mutex_) = 1;
+  // `losses_` counts how often the connection to the bus was lost.
+  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;
+  bool joined_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::size_t waiting_ GUARDED_BY(mutex_) = 0;
+  // `why_` says why this process has not joined the event bus.
+  ErrorKind why_ GUARDED_BY(mutex_) = ErrorKind::unavailable;
 };
 
 }  // namespace rest_fcgi::salt

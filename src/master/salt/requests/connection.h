@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include <zmq.hpp>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::salt {
@@ -89,7 +89,7 @@ class Outage {
   /// Returns whether the caller may try to connect. The caller must report the result with `failed` or
   /// `succeeded`. Without a report, another caller may try after `connect_timeout` and `kPause`.
   bool may_try(SteadyTime now) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!away_) return true;
     if (now < next_try_) return false;
     next_try_ = now + connect_timeout_ + kPause;
@@ -97,21 +97,21 @@ class Outage {
   }
 
   void failed(SteadyTime now) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     away_ = true;
     next_try_ = now + kPause;
   }
 
   void succeeded() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     away_ = false;
   }
 
  private:
   const std::chrono::milliseconds connect_timeout_;
-  std::mutex mutex_;
-  bool away_ = false;
-  SteadyTime next_try_;
+  Mutex mutex_;
+  bool away_ GUARDED_BY(mutex_) = false;
+  SteadyTime next_try_ GUARDED_BY(mutex_);
 };
 
 /// `take` returns the newest connection, so that surplus connections become old and are closed. Thread-safe.
@@ -132,8 +132,8 @@ class IdleConnections {
     SteadyTime since;
   };
 
-  mutable std::mutex mutex_;
-  std::deque<Kept> kept_;  ///< The connections, sorted by age. The oldest is in front.
+  mutable Mutex mutex_;
+  std::deque<Kept> kept_ GUARDED_BY(mutex_);  ///< The connections, sorted by age. The oldest is in front.
 };
 
 }  // namespace rest_fcgi::salt
