@@ -11,8 +11,8 @@ Limiter::Limiter(const Limits& limits)
 }
 
 Result<Limiter::Pass> Limiter::enter(std::size_t index, std::string key, SteadyTime deadline) {
+  MutexLock lock(mutex_);
   ClassState& own = classes_[index];
-  std::unique_lock lock(mutex_);
   if (!is_closed_ && may_begin(own, key)) {
     begin(own, key);
     return Pass(this, {index, std::move(key)});
@@ -21,7 +21,8 @@ Result<Limiter::Pass> Limiter::enter(std::size_t index, std::string key, SteadyT
     Waiter waiter{next_number_++};
     own.waiters.push(key, &waiter);
     ++waiting_;
-    waiter.woken.wait_until(lock, deadline, [&] { return waiter.state != Waiter::State::waits; });
+    waiter.woken.wait_until(lock, deadline,
+                            [&]() REQUIRES(mutex_) { return waiter.state != Waiter::State::waits; });
     --waiting_;
     if (waiter.state == Waiter::State::works) return Pass(this, {index, std::move(key)});
     if (waiter.state == Waiter::State::waits) {
@@ -37,7 +38,7 @@ Result<Limiter::Pass> Limiter::enter(std::size_t index, std::string key, SteadyT
 }
 
 void Limiter::stall(Pass& pass) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Leave& place = pass.get_deleter();
   if (place.is_stalled || stalled_ >= max_stalled_) return;
   ClassState& own = classes_[place.index];
@@ -49,22 +50,22 @@ void Limiter::stall(Pass& pass) {
 }
 
 std::size_t Limiter::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_;
 }
 
 std::size_t Limiter::working() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return working_ + stalled_;
 }
 
 void Limiter::close() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_closed_ = true;
   for (ClassState& each : classes_) {
     while (!each.waiters.empty()) wake(*each.waiters.pop(each.waiters.begin()), Waiter::State::is_refused);
   }
-  left_.wait(lock, [this] { return working_ + stalled_ + waiting_ == 0; });
+  left_.wait(lock, [this]() REQUIRES(mutex_) { return working_ + stalled_ + waiting_ == 0; });
 }
 
 bool Limiter::may_begin(const ClassState& own, const std::string& key) const {
@@ -101,7 +102,7 @@ void Limiter::end_own(ClassState& own, const std::string& key) {
 }
 
 void Limiter::leave(const Leave& place) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ClassState& own = classes_[place.index];
   if (place.is_stalled) {
     --stalled_;
@@ -119,8 +120,9 @@ void Limiter::admit() {
     ClassState* first = nullptr;
     FairQueue<Waiter*>::Turn turn;
     for (ClassState& each : classes_) {
-      const auto next = std::find_if(each.waiters.begin(), each.waiters.end(),
-                                     [&](const auto& queue) { return may_begin(each, queue.key); });
+      const auto next =
+          std::find_if(each.waiters.begin(), each.waiters.end(),
+                       [&](const auto& queue) REQUIRES(mutex_) { return may_begin(each, queue.key); });
       if (next == each.waiters.end()) continue;
       if (first != nullptr && turn->items.front()->number < next->items.front()->number) continue;
       first = &each;

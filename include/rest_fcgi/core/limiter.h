@@ -8,7 +8,6 @@
 #include <limits>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi {
@@ -159,14 +159,13 @@ class Limiter {
     FairQueue<Waiter*> waiters{};
   };
 
-  // The caller of each function from `may_begin` to `wake` has to hold `mutex_`.
-  [[nodiscard]] bool may_begin(const ClassState& own, const std::string& key) const;
+  [[nodiscard]] bool may_begin(const ClassState& own, const std::string& key) const REQUIRES(mutex_);
   /// Returns whether a thread may wait. Refuses a waiting thread of another key if necessary.
-  bool make_room(ClassState& own, const std::string& key);
-  void begin(ClassState& own, const std::string& key);
-  void end_shared(const ClassState& own);
+  bool make_room(ClassState& own, const std::string& key) REQUIRES(mutex_);
+  void begin(ClassState& own, const std::string& key) REQUIRES(mutex_);
+  void end_shared(const ClassState& own) REQUIRES(mutex_);
   static void end_own(ClassState& own, const std::string& key);
-  void admit();
+  void admit() REQUIRES(mutex_);
   static void wake(Waiter& waiter, Waiter::State state);
 
   void leave(const Leave& place) noexcept;
@@ -174,15 +173,15 @@ class Limiter {
   const std::string_view what_;
   const std::size_t max_slow_;
   const std::size_t max_stalled_;
-  mutable std::mutex mutex_;
-  std::condition_variable left_;     // Notified when a thread has left after `close`.
-  std::vector<ClassState> classes_;  // `mutex_` guards this member and all members below.
-  std::size_t working_ = 0;          // The number of threads that have a Pass and are not stalled.
-  std::size_t slow_ = 0;
-  std::size_t stalled_ = 0;
-  std::size_t waiting_ = 0;  // The number of threads that wait or were woken, inside of `enter`.
-  std::uint64_t next_number_ = 0;
-  bool is_closed_ = false;
+  mutable Mutex mutex_;
+  std::condition_variable left_;  // Notified when a thread has left after `close`.
+  std::vector<ClassState> classes_ GUARDED_BY(mutex_);
+  std::size_t working_ GUARDED_BY(mutex_) = 0;  // The number of threads that have a Pass and are not stalled.
+  std::size_t slow_ GUARDED_BY(mutex_) = 0;
+  std::size_t stalled_ GUARDED_BY(mutex_) = 0;
+  std::size_t waiting_ GUARDED_BY(mutex_) = 0;  // The number of threads that wait or were woken, in `enter`.
+  std::uint64_t next_number_ GUARDED_BY(mutex_) = 0;
+  bool is_closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rest_fcgi
