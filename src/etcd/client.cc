@@ -100,9 +100,9 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // An earlier attempt may have made the lease, and only its reply was lost. The error `lease already exists`
-  // therefore means success.
-  const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
+  // An earlier attempt may have made the lease, and only its reply was lost. An existing lease therefore
+  // means success.
+  const bool is_granted = answer || answer.error().kind == ErrorKind::conflict;
   return is_granted ? Result(id) : answer.error();
 }
 

@@ -208,7 +208,7 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     failure = transport_failure(std::move(reply).error());
   } else if (reply->status != 200) {
     failure = gateway_failure(*reply, url);
-    if (failure.error.message.find("authentication is not enabled") != std::string::npos) return no_token();
+    if (failure.action == RetryAction::without_token) return no_token();
   } else {
     JsonDocument document;
     const Result<void> parsed = document.parse(reply->body, JsonLimits::none());

@@ -27,6 +27,8 @@ struct Row {
 
 // A table of etcd's errors with the client's reaction to each. The first matching row counts.
 constexpr std::array kRows{
+    Row{kAny, kAny, "authentication is not enabled", ErrorKind::invocation, RetryAction::without_token, true},
+    Row{kAny, kAny, "lease already exists", ErrorKind::conflict, RetryAction::none, true},
     Row{401, kAny, "", ErrorKind::authentication, RetryAction::authenticate, true},
     Row{400, 3, "user name is empty", ErrorKind::authentication, RetryAction::authenticate, true,
         "; expected a username and a password"},
@@ -36,6 +38,7 @@ constexpr std::array kRows{
         "; if etcd's authentication is on, etcd's gateway accepts only client certificates without a "
         "CommonName"},
     Row{400, kNotJson, "", ErrorKind::unavailable, RetryAction::none, true},
+    Row{400, kAny, "fragment", ErrorKind::invocation, RetryAction::without_fragments, true},
     Row{400, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{403, kAny, "", ErrorKind::authorization, RetryAction::none, true},
     Row{404, 5, "", ErrorKind::not_found, RetryAction::none, true},

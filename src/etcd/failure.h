@@ -11,10 +11,12 @@
 namespace rest_fcgi::etcd {
 
 enum class RetryAction {
-  none,          ///< `none` means that the client gives up, because every member would return this error.
-  next_member,   ///< `next_member` means that the client asks another member.
-  authenticate,  ///< `authenticate` means that the client logs in again.
-  other_prefix,  ///< `other_prefix` means that the client asks the member for its API prefix again.
+  none,           ///< `none` means that the client gives up, because every member would return this error.
+  next_member,    ///< `next_member` means that the client asks another member.
+  authenticate,   ///< `authenticate` means that the client logs in again.
+  other_prefix,   ///< `other_prefix` means that the client asks the member for its API prefix again.
+  without_token,  ///< `without_token` means that etcd checks no logins, so a request needs no token.
+  without_fragments,  ///< `without_fragments` means that this etcd cannot split the replies of a watch.
 };
 
 struct Failure {

@@ -226,8 +226,7 @@ class Watcher::Stream {
   /// Closes the failed connection. Returns an error if a new connection would also fail.
   Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
-    const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
-                                 failure.error.message.find("fragment") != std::string::npos;
+    const bool lacks_fragments = uses_fragments_ && failure.action == RetryAction::without_fragments;
     const bool may_help = lacks_fragments || failure.action == RetryAction::next_member ||
                           failure.action == RetryAction::other_prefix ||
                           (failure.action == RetryAction::authenticate && !is_token_refused_);

@@ -250,11 +250,12 @@ Error said(std::string_view text) {
 
 /// Returns the kind of error for an exception with the name `name`, or std::nullopt if the exception does not
 /// mean that the master refuses the call.
-std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
+std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view text) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // A message with the name of a user means that the token is valid, but a permission is missing.
-    const bool names_user = message.find(" for user ") != std::string_view::npos;
+    // Salt has one exception for two failures. A text with the name of a user means that the token is valid,
+    // but a permission is missing.
+    const bool names_user = text.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }
   const bool is_login = name == "AuthenticationError" || name == "EauthAuthenticationError" ||
