@@ -147,8 +147,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
       return failed_to_authenticate(context);
     }
   }
-  const bool is_unknown = error.kind == ErrorKind::invocation && chunk.client == Client::runner &&
-                          error.message.ends_with("is not available.");
+  const bool is_unknown = error.kind == ErrorKind::unknown_runner && chunk.client == Client::runner;
   if (uses_tornado_texts && is_unknown && chunks == 1) return unknown_runner(context, error);
   return fail(context, error, completed);
 }

@@ -21,9 +21,10 @@ constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
 // An error that Salt's rest_cherrypy knows has the same status as in rest_cherrypy.
-constexpr std::array<ErrorRow, 16> kTable{{
+constexpr std::array<ErrorRow, 17> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
+    {ErrorKind::unknown_runner, Status::bad_request, Level::info, "invalid"},
     {ErrorKind::authentication, Status::unauthorized, Level::info, "denied"},
     {ErrorKind::authorization, Status::unauthorized, Level::info, "denied"},
     {ErrorKind::throttled, Status::too_many_requests, Level::info, "throttled"},

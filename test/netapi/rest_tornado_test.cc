@@ -99,7 +99,7 @@ TEST_CASE("rest_tornado uses its own texts for errors while a chunk runs") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestTornadoOptions{}, master);
   master->on_start = [](const std::string& what) -> std::optional<Error> {
-    if (what == "runner") return Error{ErrorKind::invocation, "'no.such' is not available.", {}};
+    if (what == "runner") return Error{ErrorKind::unknown_runner, "'no.such' is not available.", {}};
     return Error{ErrorKind::authorization, "Authorization error occurred.", {}};
   };
   const std::string unknown = R"({"client": "runner", "fun": "no.such"})";

@@ -13,6 +13,7 @@ namespace rest_fcgi {
 enum class ErrorKind {
   malformed,        ///< `malformed` means that the body is not JSON, or that its JSON exceeds a limit.
   invocation,       ///< `invocation` means that valid JSON cannot run (Salt's SaltInvocationError).
+  unknown_runner,   ///< `unknown_runner` means that the runner does not exist.
   authentication,   ///< `authentication` means that credentials are missing or wrong.
   authorization,    ///< `authorization` means that the user lacks permission.
   throttled,        ///< `throttled` means that the user or address had too many failed logins.

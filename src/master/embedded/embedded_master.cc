@@ -345,7 +345,7 @@ class EmbeddedMaster : public master::Master {
                                    auth::CallArguments{(*arguments)->args, (*arguments)->kwargs}};
     if (!permissions_->allow_master(identity, form, asked)) return not_authorized();
     if (is_runner && function == nullptr) {
-      return Error{ErrorKind::invocation, format("'{}' is not available.", call.function.name)};
+      return Error{ErrorKind::unknown_runner, format("'{}' is not available.", call.function.name)};
     }
     if (is_runner) {
       if (auto checked = check_runner_target(identity, *function, **arguments, *work); !checked)

@@ -239,7 +239,7 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
     return {};
   }
   if (seen == Seen::ended) return {};
-  if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
+  if (there == false) return Error{ErrorKind::unknown_runner, format("'{}' is not available.", runner)};
   // At the deadline, this function returns without an error, because its caller reports the timeout.
   if (system_clock().steady() >= permit.deadline()) return {};
   return Error{

@@ -163,7 +163,7 @@ TEST_CASE("an authorized caller gets the error of a wrong target or runner, but 
       engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")");
   CHECK(broken.kind == ErrorKind::invocation);
   CHECK(holds(broken.message, "offset"));
-  CHECK(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")").kind == ErrorKind::invocation);
+  CHECK(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")").kind == ErrorKind::unknown_runner);
   CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 

@@ -313,7 +313,7 @@ TEST_CASE_FIXTURE(World, "a known runner may start late, an unknown runner is no
   CHECK(world.loads("runner").size() == 3);
   const auto started = world.start_runner(world.permit(R"("client": "runner", "fun": "no.such")"));
   REQUIRE_FALSE(started);
-  CHECK(started.error().kind == ErrorKind::invocation);
+  CHECK(started.error().kind == ErrorKind::unknown_runner);
   CHECK(started.error().message == "'no.such' is not available.");
   CHECK(started.error().jid == SaltWorld::kJid);
 }
