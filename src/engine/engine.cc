@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -13,6 +15,10 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/engine/monitor.h"
+#include "rest_fcgi/http/addresses.h"
+#include "rest_fcgi/metrics/application.h"
+#include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/returner/returners.h"
 
 namespace rest_fcgi::engine {
@@ -48,7 +54,33 @@ constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
 
+Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
+                                           const Api& api, const Runtime& runtime) {
+  if (module == netapi::Module::rest_cherrypy) {
+    netapi::RestCherrypyOptions options = settings.rest_cherrypy;
+    options.common.refusals = runtime.refusals;
+    return netapi::make_rest_cherrypy(options, api.client, runtime.streams, system_clock());
+  }
+  if (module == netapi::Module::rest_tornado) {
+    netapi::RestTornadoOptions options = settings.rest_tornado;
+    options.common.refusals = runtime.refusals;
+    return netapi::make_rest_tornado(options, api.client, runtime.streams, system_clock());
+  }
+  netapi::Options options = settings.netapi;
+  options.refusals = runtime.refusals;
+  return netapi::make_rest_wsgi(options, api.client, system_clock());
+}
+
 }  // namespace
+
+Result<config::Settings> read_settings(const config::CommandLine& command_line) {
+  auto settings = config::load(command_line);
+  if (!settings || settings->engine != config::Engine::salt) return settings;
+  for (const std::string& mistake : auth::drop_bad_rules(settings->auth.external_auth)) {
+    config::leave_to_master(mistake, *settings);
+  }
+  return settings;
+}
 
 master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
   if (store->is_in_memory()) return nullptr;
@@ -98,6 +130,18 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
                                std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));
 }
 
+std::vector<std::string> etcd_warnings(const config::Settings& settings) {
+  const auto deadline = [] { return system_clock().steady() + std::chrono::seconds(2); };
+  std::vector<std::string> warnings;
+  if (auto jobs = returner::missing_etcd_api(settings.returner.etcd, deadline()))
+    warnings.push_back(*std::move(jobs));
+  if (const auto& tokens = settings.auth.tokens_in_etcd) {
+    if (auto missing = returner::missing_etcd_api_of_tokens(tokens->cluster, deadline()))
+      warnings.push_back(*std::move(missing));
+  }
+  return warnings;
+}
+
 Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                            std::string_view username) {
   const std::string& path = settings.store.path;
@@ -119,16 +163,109 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   if (settings.engine != config::Engine::salt) {
     const auto revoked = auth::revoke_tokens_of(settings.auth, store, eauth, username, system_clock());
     if (!revoked) return revoked.error();
-    return format("{} valid tokens of {} were revoked.", *revoked, username);
+    return format("{} valid tokens of {} were revoked.\n", *revoked, username);
   }
   const auto added =
       auth::RevocationList(store, system_clock()).add_user(eauth, username, system_clock().wall());
   if (!added) return added.error();
   return format(
       "All tokens of {} that were made until now are revoked in {}. The Salt master itself accepts them "
-      "until "
-      "they expire.",
+      "until they expire.\n",
       username, path);
+}
+
+Result<Api> make_api(const config::Settings& settings, const Runtime& runtime, Monitor* monitor) {
+  const config::FrontEnds& front_ends = settings.front_ends;
+  auto master = make_master(settings, runtime);
+  if (!master) return std::move(master).error();
+  Api api{std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()),
+          {}};
+  const auto& ips = settings.rest_cherrypy.authorized_ips;
+  const auto authorized = http::Addresses::make(ips.empty() ? std::vector<std::string>{"*"} : ips);
+  if (!authorized) return authorized.error();
+  const auto monitored = [&](http::Application application) {
+    if (monitor != nullptr && front_ends.has_metrics_on_api)
+      application = monitor->with_metrics(api.master(), *authorized, std::move(application));
+    return monitor != nullptr && front_ends.health ? monitor->with_health(std::move(application))
+                                                   : application;
+  };
+  std::map<netapi::Module, http::Application> made;
+  for (const netapi::Module module : front_ends.served) {
+    auto application = make_application(module, settings, api, runtime);
+    if (!application) return std::move(application).error();
+    if (monitor != nullptr) application = monitor->counted(netapi::name_of(module), *std::move(application));
+    made[module] = http::with_request_id(*std::move(application));
+  }
+  std::vector<netapi::Mount> mounts;
+  for (const auto& [path, module] : front_ends.mounts) mounts.push_back({path, made[module]});
+  api.applications.fastcgi = monitored(netapi::mount(std::move(mounts)));
+  for (const netapi::Module module : front_ends.http)
+    api.applications.http.push_back(monitored(made[module]));
+  if (monitor == nullptr) return api;
+  if (front_ends.metrics) api.applications.http.push_back(monitor->application());
+  api.applications.monitoring_at_once = metrics::answer_health;
+  if (front_ends.health) api.applications.at_once = metrics::answer_health;
+  // With several modules over FastCGI, the module of a refused request is not known.
+  const std::string_view fastcgi =
+      front_ends.mounts.size() == 1 ? netapi::name_of(front_ends.mounts.front().second) : "fastcgi";
+  api.applications.on_refused = [monitor, fastcgi](std::string_view port, http::Status status) {
+    monitor->count_refused(port.empty() ? fastcgi : port, status);
+  };
+  return api;
+}
+
+gateway::Options sockets_of(const config::Settings& settings) {
+  gateway::Options sockets = settings.gateway;
+  sockets.answers_health = settings.front_ends.health;
+  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
+  return sockets;
+}
+
+Result<void> check_start(const config::Settings& settings, const gateway::Options& sockets) {
+  if (auto good = gateway::check_start(sockets); !good) return good;
+  if (auto good = log::check(settings.log); !good) return good;
+  return store::Store::check(settings.store);
+}
+
+Result<gateway::Applications> reload(const config::CommandLine& command_line,
+                                     const config::Settings& at_start, const Runtime& runtime,
+                                     Monitor* monitor) {
+  auto wanted = read_settings(command_line);
+  if (!wanted) return std::move(wanted).error();
+  if (wanted->engine != at_start.engine) {
+    return Error{ErrorKind::configuration,
+                 "rest_fcgi: engine: found another engine, expected the running one: restart the service to "
+                 "change it"};
+  }
+  gateway::Options sockets = sockets_of(*wanted);
+  // A service without an address was given a socket at its start.
+  const bool was_given_a_socket = at_start.gateway.listen.empty() && sockets_of(at_start).http.empty();
+  if (was_given_a_socket && sockets.listen.empty()) sockets.listen = "fd:0";
+  if (auto good = check_start(*wanted, sockets); !good) return config::with_place(good.error(), *wanted);
+  const auto& served = wanted->front_ends.served;
+  for (const netapi::Module module : at_start.front_ends.http) {
+    if (std::find(served.begin(), served.end(), module) != served.end()) continue;
+    return Error{ErrorKind::configuration, format("rest_fcgi: netapi: found no {}, expected it, because its "
+                                                  "port is open: restart the service to remove it",
+                                                  netapi::name_of(module))};
+  }
+  wanted->front_ends.http = at_start.front_ends.http;
+  config::make_cachedir(*wanted);
+  auto api = make_api(*wanted, runtime, monitor);
+  if (!api) return config::with_place(std::move(api).error(), *wanted);
+  if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
+  runtime.streams->use(api->client, wanted->streams);
+  start(runtime);
+  for (const std::string& key : config::restart_keys(at_start, *wanted)) {
+    log::warning(format("{}: the new value takes effect after a restart", key));
+  }
+  return std::move(api->applications);
+}
+
+Result<void> open_log(const config::Settings& settings) {
+  if (auto opened = log::open(settings.log); !opened) return opened;
+  for (const std::string& warning : settings.warnings) log::warning(warning);
+  return {};
 }
 
 void start(const Runtime& runtime) {

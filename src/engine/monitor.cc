@@ -9,6 +9,7 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/service.h"
+#include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/returner/returners.h"
 
 namespace rest_fcgi::engine {
@@ -24,26 +25,23 @@ const WriteCounts* writes_of(const Runtime& runtime) {
 
 void write_job_counts(metrics::Writer& writer, const WriteCounts& writes) {
   using What = WriteCounts::What;
-  const auto count = [&writer](std::string_view name, std::string_view help, std::uint64_t value) {
-    writer.counter(name, help, static_cast<double>(value));
-  };
-  count("rest_fcgi_jobs_stored_total", "Jobs that were written to a job cache.", writes.stored(What::job));
-  count("rest_fcgi_returns_stored_total", "Returns that were written to a job cache after their job.",
-        writes.stored(What::one_return));
-  count("rest_fcgi_job_writes_failed_total", "Writes of jobs and returns to a job cache that failed.",
-        writes.failed(What::job) + writes.failed(What::one_return));
+  writer.counter("rest_fcgi_jobs_stored_total", "Jobs that were written to a job cache.",
+                 writes.stored(What::job));
+  writer.counter("rest_fcgi_returns_stored_total",
+                 "Returns that were written to a job cache after their job.",
+                 writes.stored(What::one_return));
+  writer.counter("rest_fcgi_job_writes_failed_total",
+                 "Writes of jobs and returns to a job cache that failed.",
+                 writes.failed(What::job) + writes.failed(What::one_return));
 }
 
 void write_logins(metrics::Writer& writer, const auth::LoginCounts& counts) {
   using What = auth::LoginCounts::What;
   writer.metric(metrics::Type::counter, "rest_fcgi_logins_total", "Logins with a password, by result.");
-  const auto count = [&](std::string_view result, What what) {
-    writer.sample({{"result", result}}, static_cast<double>(counts.count(what)));
-  };
-  count("accepted", What::accepted);
-  count("refused", What::refused);
-  count("throttled", What::throttled);
-  count("failed", What::failed);
+  writer.sample({{"result", "accepted"}}, counts.count(What::accepted));
+  writer.sample({{"result", "refused"}}, counts.count(What::refused));
+  writer.sample({{"result", "throttled"}}, counts.count(What::throttled));
+  writer.sample({{"result", "failed"}}, counts.count(What::failed));
 }
 
 void write_master(metrics::Writer& writer, salt::Runtime& master) {
@@ -52,10 +50,10 @@ void write_master(metrics::Writer& writer, salt::Runtime& master) {
                master.check_event_bus() ? 1 : 0);
   const salt::RequestStatistics numbers = master.statistics();
   writer.metric(metrics::Type::gauge, "rest_fcgi_master_connections", "Connections to the Salt master.");
-  writer.sample({{"state", "busy"}}, static_cast<double>(numbers.busy));
-  writer.sample({{"state", "idle"}}, static_cast<double>(numbers.idle));
+  writer.sample({{"state", "busy"}}, numbers.busy);
+  writer.sample({{"state", "idle"}}, numbers.idle);
   writer.gauge("rest_fcgi_master_requests_waiting", "Requests that wait for a connection to the Salt master.",
-               static_cast<double>(numbers.waiting));
+               numbers.waiting);
 }
 
 /// Checks that the store can be written. A write fails if the disk is full or the database is locked. In a
@@ -67,6 +65,28 @@ Result<void> write_to(store::Store& store) {
   if (!done) return done.error();
   if (store.is_writable()) return {};
   return Error{ErrorKind::unavailable, "the database is corrupt; the log has the reason"};
+}
+
+void write_certificates(metrics::Writer& writer, const gateway::Options& options) {
+  const auto all = gateway::certificate_times(options);
+  if (!all) return;
+  writer.metric(metrics::Type::gauge, "rest_fcgi_certificate_expiry_timestamp_seconds",
+                "Unix timestamp of the time when the certificate of a port expires.");
+  for (const gateway::CertificateTimes& one : *all) {
+    const auto until = std::chrono::duration_cast<std::chrono::seconds>(one.until.time_since_epoch());
+    writer.sample({{"module", one.name}}, until.count());
+  }
+}
+
+void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) {
+  writer.gauge("rest_fcgi_threads", "Threads that answer requests.", numbers.threads);
+  writer.gauge("rest_fcgi_requests_waiting", "Requests that wait for a thread.", numbers.waiting);
+  writer.metric(metrics::Type::gauge, "rest_fcgi_connections", "Open connections.");
+  writer.sample({{"protocol", "http"}}, numbers.http_connections);
+  writer.sample({{"protocol", "fastcgi"}}, numbers.fastcgi_connections);
+  writer.gauge("rest_fcgi_streams", "Open event streams.", numbers.streams);
+  writer.counter("rest_fcgi_streams_closed_slow_total",
+                 "Event streams closed because their clients read too slowly.", numbers.slow_streams);
 }
 
 struct StoreNumber {
@@ -90,7 +110,7 @@ void write_store(metrics::Writer& writer, store::Store& store) {
   writer.gauge("rest_fcgi_store_writable", "Whether the last write to the database succeeded.",
                store.is_writable() ? 1 : 0);
   if (const auto bytes = store.used_bytes())
-    writer.gauge("rest_fcgi_store_bytes", "Size of the database in use.", static_cast<double>(*bytes));
+    writer.gauge("rest_fcgi_store_bytes", "Size of the database in use.", *bytes);
   for (const StoreNumber& one : kStoreNumbers) {
     std::optional<std::int64_t> value;
     const auto read = store.read([&](store::Connection& connection) -> Result<void> {
@@ -99,7 +119,7 @@ void write_store(metrics::Writer& writer, store::Store& store) {
       value = *found;
       return {};
     });
-    if (read && value) writer.gauge(one.name, one.help, static_cast<double>(*value));
+    if (read && value) writer.gauge(one.name, one.help, *value);
   }
 }
 
@@ -126,11 +146,11 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime)
     : has_metrics_(settings.front_ends.metrics || settings.front_ends.has_metrics_on_api),
       runtime_(std::move(runtime)),
       salt_(std::make_shared<SaltMetrics>(registry_, system_clock(), settings.front_ends.ignores_tests)) {
-  if (has_metrics_) add_metrics();
-  add_engine_checks(settings);
+  if (has_metrics_) add_metrics(settings.gateway);
+  add_checks(settings);
 }
 
-void Monitor::add_metrics() {
+void Monitor::add_metrics(const gateway::Options& gateway) {
   const std::string_view engine = std::holds_alternative<SaltEngine>(runtime_.engine) ? "salt" : "embedded";
   registry_->on_collect([engine](metrics::Writer& writer) {
     writer.metric(metrics::Type::gauge, "rest_fcgi_build_info", "Version and engine of this program.");
@@ -150,9 +170,12 @@ void Monitor::add_metrics() {
         times.with({is_durable ? "true" : "false"}).observe(time);
       });
   metrics::add_process_metrics(*registry_);
+  registry_->on_collect([gateway](metrics::Writer& writer) { write_certificates(writer, gateway); });
 }
 
-void Monitor::observe(std::shared_ptr<master::Master> master) {
+void Monitor::observe(std::shared_ptr<master::Master> master, const gateway::Gateway& gateway) {
+  if (!has_metrics_) return;
+  registry_->on_collect([&gateway](metrics::Writer& writer) { write_gateway(writer, gateway.statistics()); });
   if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime_.engine)) {
     (*embedded)->observe(salt_);
   } else {
@@ -160,12 +183,11 @@ void Monitor::observe(std::shared_ptr<master::Master> master) {
   }
 }
 
-http::Application Monitor::with_metrics(std::shared_ptr<master::Master> master,
-                                        std::optional<http::Addresses> authorized,
+http::Application Monitor::with_metrics(std::shared_ptr<master::Master> master, http::Addresses authorized,
                                         http::Application application) {
   const auto check = [master = std::move(master),
                       authorized = std::move(authorized)](const http::Environ& environ) {
-    if (authorized && !authorized->has(environ.get("REMOTE_ADDR"))) return http::Status::forbidden;
+    if (!authorized.has(environ.get("REMOTE_ADDR"))) return http::Status::forbidden;
     const SecretView token = token_of(environ);
     if (token.size() == 0) return http::Status::unauthorized;
     constexpr std::chrono::seconds kTimeout{5};
@@ -177,18 +199,21 @@ http::Application Monitor::with_metrics(std::shared_ptr<master::Master> master,
   return metrics::with_metrics(registry_, check, std::move(application));
 }
 
-void Monitor::add_engine_checks(const config::Settings& settings) {
-  add_check("store", [this](SteadyTime) { return write_to(*runtime_.store); });
+void Monitor::add_checks(const config::Settings& settings) {
+  health_.add("store", [this](SteadyTime) { return write_to(*runtime_.store); });
   if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) {
     const std::shared_ptr<salt::Runtime> master = salt->runtime;
-    add_check("master", [master](SteadyTime deadline) { return master->ping_master(deadline); });
-    add_check("event_bus", [master](SteadyTime) { return master->check_event_bus(); });
+    health_.add("master", [master](SteadyTime deadline) { return master->ping_master(deadline); });
+    health_.add("event_bus", [master](SteadyTime) { return master->check_event_bus(); });
   }
   const returner::EtcdOptions& jobs = settings.returner.etcd;
   if (jobs.is_chosen)
-    add_check("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2, jobs.root));
+    health_.add("etcd_jobs", returner::make_etcd_probe(jobs.writing, jobs.require_v2, jobs.root));
   if (const auto& tokens = settings.auth.tokens_in_etcd)
-    add_check("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false, tokens->root));
+    health_.add("etcd_tokens", returner::make_etcd_probe(tokens->cluster, false, tokens->root));
+  health_.add("certificates", [options = settings.gateway](SteadyTime) {
+    return gateway::check_certificate_times(options, system_clock().wall());
+  });
 }
 
 }  // namespace rest_fcgi::engine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::engine {
 namespace {
@@ -139,13 +140,6 @@ std::string_view word(bool value) {
   return value ? "true" : "false";
 }
 
-std::string_view take_part(std::string_view& text, char separator = '/') {
-  const std::size_t end = text.find(separator);
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return part;
-}
-
 }  // namespace
 
 SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock, bool ignores_tests)
@@ -181,13 +175,12 @@ SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock,
           {"salt_job_duration_seconds", "Last duration of a Salt job in seconds", {"function", "state"}})) {
   registry_->on_collect([this](Writer& writer) {
     const MutexLock lock(mutex_);
-    writer.gauge("salt_health_minions_total", "Total number of observed minions",
-                 static_cast<double>(minions_.size()));
+    writer.gauge("salt_health_minions_total", "Total number of observed minions", minions_.size());
   });
 }
 
 void SaltMetrics::job_new(std::string_view fun, std::size_t minions) {
-  while (!fun.empty()) job_new(take_part(fun, ','), "", minions);
+  while (!fun.empty()) job_new(next_token(fun, ','), "", minions);
 }
 
 void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::size_t minions) {
@@ -196,7 +189,7 @@ void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::siz
 }
 
 void SaltMetrics::returned(std::string_view minion, std::string_view fun, bool success) {
-  while (!fun.empty()) function_responses_.with({label(take_part(fun, ',')), "", word(success)}).add();
+  while (!fun.empty()) function_responses_.with({label(next_token(fun, ',')), "", word(success)}).add();
   responses_.with({minion, word(success)}).add();
   heard_of(minion);
 }
@@ -254,11 +247,11 @@ void SaltMetrics::on_return(std::string_view minion, const JsonValue& data) {
 
 void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
-  if (take_part(tag) != "salt") return;
-  const std::string_view kind = take_part(tag);
+  if (next_token(tag, '/') != "salt") return;
+  const std::string_view kind = next_token(tag, '/');
   // `id` is the job id in a tag `salt/job/...` or `salt/run/...`, and the minion id in other tags.
-  const std::string_view id = take_part(tag);
-  const std::string_view what = take_part(tag);
+  const std::string_view id = next_token(tag, '/');
+  const std::string_view what = next_token(tag, '/');
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
   if (kind == "beacon") return heard_of(id);

@@ -20,6 +20,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
+#include "rest_fcgi/engine/engine.h"
 
 namespace rest_fcgi::engine {
 namespace {
@@ -88,9 +89,10 @@ Result<void> make_folder(const std::string& path, const Account& account) {
                format("{}: cannot get the owner {}: {}", path, account.name, errno_text())};
 }
 
-}  // namespace
-
-Result<void> work_as_service(const std::string& config, bool becomes_user) {
+/// Sets STATE_DIRECTORY as the unit of systemd that runs with the master file `config` does. If this process
+/// is root, and `stays_root` is false, makes the unit's folders, and takes the user and the groups of the
+/// unit. Does nothing if there is no such unit.
+Result<void> work_as_service(const std::string& config, bool stays_root) {
   const bool is_root = ::geteuid() == 0;
   const bool has_state = std::getenv("STATE_DIRECTORY") != nullptr;
   if (!is_root && has_state) return {};
@@ -99,7 +101,7 @@ Result<void> work_as_service(const std::string& config, bool becomes_user) {
   const std::vector<std::string> state = folders_of(*unit, "StateDirectory", "/var/lib");
   if (!has_state && !state.empty()) ::setenv("STATE_DIRECTORY", state.front().c_str(), 1);
   const std::string user = (*unit)["User"];
-  if (!is_root || !becomes_user || user.empty()) return {};
+  if (!is_root || stays_root || user.empty()) return {};
   auto account = account_of(user);
   if (!account) {
     return Error{
@@ -119,6 +121,8 @@ Result<void> work_as_service(const std::string& config, bool becomes_user) {
   return become(*account, groups);
 }
 
+/// If this process is root, becomes the owner of the folder of the database `path`. Does nothing if the
+/// folder does not exist.
 Result<void> work_as_owner(const std::string& path) {
   struct stat status {};
   if (::geteuid() != 0 || path.empty() || ::stat(path.substr(0, path.rfind('/')).c_str(), &status) != 0)
@@ -127,6 +131,16 @@ Result<void> work_as_owner(const std::string& path) {
   const auto name = user_name(status.st_uid);
   const auto account = name ? account_of(*name) : std::nullopt;
   return account ? become(*account, groups_of(*account)) : Result<void>();
+}
+
+}  // namespace
+
+Result<config::Settings> settings_of_service(const config::CommandLine& command_line, bool stays_root) {
+  if (auto works = work_as_service(command_line.config, stays_root); !works) return std::move(works).error();
+  auto settings = read_settings(command_line);
+  if (!settings || stays_root) return settings;
+  if (auto works = work_as_owner(settings->store.path); !works) return std::move(works).error();
+  return settings;
 }
 
 }  // namespace rest_fcgi::engine

@@ -17,7 +17,7 @@ Type type_of(const Histogram&) {
 }
 
 void write_value(Writer& writer, const Labels& labels, const Counter& counter) {
-  writer.sample(labels, static_cast<double>(counter.value()));
+  writer.sample(labels, counter.value());
 }
 
 void write_value(Writer& writer, const Labels& labels, const Gauge& gauge) {

@@ -31,7 +31,8 @@ MAY_INCLUDE = {
     "gateway": ["http"],
     "watch": [],
     "config": ["*/options.h", "http/addresses.h", "yaml"],
-    "engine": ["config", "metrics", "http", "store", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
+    "engine": ["config", "metrics", "http", "store", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording", "client", "netapi", "gateway"],
+    "command": ["config", "engine", "auth", "store", "watch", "gateway", "master/embedded", "master/salt"],
     "main": ["*"],
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/salt_metrics.h"
+#include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/metrics/application.h"
@@ -24,22 +23,12 @@ class Monitor {
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
-  /// Registers the function `collect`, which writes further metrics. REQUIRES: the gateway serves no request
-  /// yet.
-  void on_collect(std::function<void(metrics::Writer&)> collect) {
-    registry_->on_collect(std::move(collect));
-  }
-
-  /// Adds a check to `/ready`. REQUIRES: the gateway serves no request yet.
-  void add_check(std::string name, metrics::Health::Probe probe) {
-    health_.add(std::move(name), std::move(probe));
-  }
-
   /// The checks of `/ready`.
   [[nodiscard]] metrics::Health& health() noexcept { return health_; }
 
-  /// Starts to count the jobs of `master`. REQUIRES: no earlier call, and the gateway serves no request yet.
-  void observe(std::shared_ptr<master::Master> master);
+  /// If metrics are on, starts to count the jobs of `master` and adds the numbers of `gateway`. REQUIRES: no
+  /// earlier call, and the gateway serves no request yet.
+  void observe(std::shared_ptr<master::Master> master, const gateway::Gateway& gateway);
 
   /// Returns an application that passes requests to `application` and counts them, if metrics are on. The
   /// parameter `module` is the value of the counters' label `module`.
@@ -56,10 +45,9 @@ class Monitor {
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 
   /// Returns an application that answers `GET /metrics` and passes other requests to `application`. The user
-  /// must have the rule `@metrics` of `master`, and the client's address must be in `authorized`, if present.
+  /// must have the rule `@metrics` of `master`, and the client's address must be in `authorized`.
   [[nodiscard]] http::Application with_metrics(std::shared_ptr<master::Master> master,
-                                               std::optional<http::Addresses> authorized,
-                                               http::Application application);
+                                               http::Addresses authorized, http::Application application);
 
   /// Returns an application that answers `/health` and `/ready` and passes other requests to `application`.
   [[nodiscard]] http::Application with_health(http::Application application) {
@@ -68,8 +56,8 @@ class Monitor {
 
  private:
   Monitor(const config::Settings& settings, Runtime runtime);
-  void add_metrics();
-  void add_engine_checks(const config::Settings& settings);
+  void add_metrics(const gateway::Options& gateway);
+  void add_checks(const config::Settings& settings);
 
   const bool has_metrics_;
   const Runtime runtime_;

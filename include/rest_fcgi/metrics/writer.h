@@ -26,16 +26,16 @@ class Writer {
   /// Begins a metric. Samples belong to this metric until the next call. A counter's name ends with `_total`.
   void metric(Type type, std::string_view name, std::string_view help);
 
-  void sample(const Labels& labels, double value) { sample("", labels, value); }
+  void sample(const Labels& labels, auto value) { sample("", labels, static_cast<double>(value)); }
   /// Writes a sample. The `suffix` of a histogram is `_bucket`, `_sum` or `_count`; other metrics have an
   /// empty suffix.
   void sample(std::string_view suffix, const Labels& labels, double value);
 
-  void gauge(std::string_view name, std::string_view help, double value) {
+  void gauge(std::string_view name, std::string_view help, auto value) {
     metric(Type::gauge, name, help);
     sample({}, value);
   }
-  void counter(std::string_view name, std::string_view help, double value) {
+  void counter(std::string_view name, std::string_view help, auto value) {
     metric(Type::counter, name, help);
     sample({}, value);
   }
