@@ -30,7 +30,7 @@ namespace {
 Thread check_etcd(const config::Settings& settings) {
   if (!settings.returner.etcd.is_chosen && !settings.auth.tokens_in_etcd) return {};
   auto thread = Thread::start("etcd-check", [&settings] {
-    for (const std::string& warning : engine::etcd_warnings(settings)) log::warning(warning);
+    for (const Error& warning : engine::etcd_warnings(settings)) log::warning(warning.message);
   });
   return thread ? *std::move(thread) : Thread();
 }

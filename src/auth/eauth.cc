@@ -49,9 +49,9 @@ Eauth make_auto_eauth() {
 
 Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   if (sharedsecret.empty()) {
-    return Error{ErrorKind::configuration,
-                 "external_auth: sharedsecret: found no key `sharedsecret` at the top level, expected the "
-                 "password of this back end"};
+    return wrong_setting(
+        "external_auth: sharedsecret",
+        "found no key `sharedsecret` at the top level, expected the password of this back end");
   }
   // Compares digests of the same size, so that the time does not show the length of the secret.
   const auto digest = std::make_shared<const KeyedDigest>();

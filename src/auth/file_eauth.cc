@@ -27,8 +27,8 @@ using Type = FileSettings::Type;
 constexpr std::size_t kMaxFileSize = std::size_t{16} << 20;
 
 Error mistake(std::string_view setting, std::string_view found, std::string_view expected) {
-  return {ErrorKind::configuration,
-          format("external_auth: file: ^{}: found \"{}\", expected {}", setting, found, expected)};
+  return wrong_setting(format("external_auth: file: ^{}", setting),
+                       format("found \"{}\", expected {}", found, expected));
 }
 
 /// The setting counts fields from 1, and `index` counts from 0.
@@ -58,10 +58,9 @@ Result<void> read_setting(const std::string& name, const std::string& value, Fil
                             : name == "field_separator" ? &to.layout.separator
                                                         : nullptr;
   if (text == nullptr) {
-    return Error{ErrorKind::configuration,
-                 format("external_auth: file: ^{}: unknown setting; settings: ^filename, ^filetype, ^realm, "
-                        "^hashtype, ^field_separator, ^username_field, ^password_field",
-                        name)};
+    return wrong_setting(format("external_auth: file: ^{}", name),
+                         "unknown setting; settings: ^filename, ^filetype, ^realm, ^hashtype, "
+                         "^field_separator, ^username_field, ^password_field");
   }
   *text = value;
   return {};
@@ -292,17 +291,14 @@ Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<Passw
                                                                   : settings->hashtype;
   auto hash = settings->type == Type::htdigest ? make_htdigest_hash(settings->layout.realm)
                                                : make_password_hash(hashtype);
-  if (!hash) {
-    return Error{ErrorKind::configuration,
-                 format("external_auth: file: ^hashtype: {}", hash.error().message)};
-  }
+  if (!hash) return wrong_setting("external_auth: file: ^hashtype", hash.error().message);
   const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
                                                  *std::move(hash), std::move(limiter), hashtype);
   // A missing file is not an error here, because the administrator may create the file later.
   const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {
-    return Error{ErrorKind::configuration,
-                 format("external_auth: file: ^filename: {} {}", settings->filename, users.error().message)};
+    return wrong_setting("external_auth: file: ^filename",
+                         format("{} {}", settings->filename, users.error().message));
   }
   if (!users) static_cast<void>(parts->unreadable(users.error()));
   return eauth_of(parts);

@@ -149,9 +149,8 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
   PamOptions chosen = options;
   if (chosen.helper.empty()) chosen.helper = shipped("rest_fcgi_pam");
   if (!pam::is_service(chosen.service)) {
-    return Error{
-        ErrorKind::configuration,
-        format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
+    return wrong_setting("auth.pam.service",
+                         format("found \"{}\", expected the name of a file in /etc/pam.d", chosen.service));
   }
   // Only logs a warning, because the administrator may install the missing file or program later.
   if (const std::string cause = why_unusable(chosen); !cause.empty()) {

@@ -42,8 +42,9 @@ Result<FileSettings> settings_of(const Options& options) {
   const auto file =
       std::find_if(eauths.begin(), eauths.end(), [](const EauthOptions& one) { return one.name == "file"; });
   if (file == eauths.end()) {
-    return mistake(
-        "external_auth: found no `file`, expected it with ^filename: only this back end has a file of users");
+    return wrong_setting(
+        "external_auth",
+        "found no `file`, expected it with ^filename: only this back end has a file of users");
   }
   auto settings = read_file_settings(file->settings);
   if (!settings) return settings;
@@ -51,10 +52,10 @@ Result<FileSettings> settings_of(const Options& options) {
   const std::string& hashtype = settings->hashtype;
   if (settings->type == Type::text && (hashtype == "crypt" || hashtype == "htpasswd")) return settings;
   const bool is_text = settings->type == Type::text;
-  return mistake(format(
-      "external_auth: file: {}: found {}, expected {}, because the passwords are written as hashes of "
-      "crypt(3)",
-      is_text ? "^hashtype" : "^filetype", is_text ? hashtype : "htdigest", is_text ? "crypt" : "htpasswd"));
+  return wrong_setting(
+      is_text ? "external_auth: file: ^hashtype" : "external_auth: file: ^filetype",
+      format("found {}, expected {}, because the passwords are written as hashes of crypt(3)",
+             is_text ? hashtype : "htdigest", is_text ? "crypt" : "htpasswd"));
 }
 
 /// Returns `line` with the user and the stored password in their fields, and keeps the other fields.

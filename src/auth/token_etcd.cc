@@ -139,7 +139,7 @@ class TokensInCluster final : public TokenBackend {
 
 Result<std::unique_ptr<TokenBackend>> tokens_in_etcd(const TokensInEtcd& options) {
   auto client = etcd::Client::make(options.cluster);
-  if (!client) return Error{ErrorKind::configuration, format("eauth_tokens: {}", client.error().message)};
+  if (!client) return wrong_setting("eauth_tokens", client.error().message);
   return std::unique_ptr<TokenBackend>(
       std::make_unique<TokensInCluster>(*std::move(client), options.root + "/"));
 }

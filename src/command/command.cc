@@ -54,12 +54,10 @@ Result<std::string> check_config(Settings& settings, const CommandLine& command_
     event_bus = salt::describe_event_bus(settings.salt);
     if (config::takes_hooks(settings)) hooks = salt::describe_event_firing(settings.salt);
   }
-  std::vector<std::string> warnings = engine::etcd_warnings(settings);
-  for (std::string& taken : gateway::taken_addresses(sockets)) warnings.push_back(std::move(taken));
-  for (std::string& warning : warnings) {
-    const Error placed = config::with_place({ErrorKind::configuration, std::move(warning), {}}, settings);
-    settings.warnings.push_back(placed.message);
-  }
+  std::vector<Error> warnings = engine::etcd_warnings(settings);
+  for (Error& taken : gateway::taken_addresses(sockets)) warnings.push_back(std::move(taken));
+  for (Error& warning : warnings)
+    settings.warnings.push_back(config::with_place(std::move(warning), settings).message);
   if (auto warning = store::network_warning(settings.store.path))
     settings.warnings.push_back(*std::move(warning));
   std::string summary = config::summary(settings, command_line, event_bus, hooks);

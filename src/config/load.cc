@@ -196,21 +196,17 @@ Result<Settings> load(const CommandLine& command_line) {
 }
 
 Error with_place(Error error, const Settings& settings) {
-  constexpr std::string_view kBetween = ": ";
-  std::string_view best;
-  std::size_t longest = 0;
-  for (const auto& [path, place] : settings.places) {
-    const std::string whole = path + std::string(kBetween);
-    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. The loop
-    // therefore also looks for the key without one or more of its sections.
-    for (std::string_view key = whole; !key.empty();
-         key.remove_prefix(key.find(kBetween) + kBetween.size())) {
-      if (key.size() <= longest || !error.message.starts_with(key)) continue;
-      longest = key.size();
-      best = place;
-    }
+  const std::string_view key = error.key;
+  for (std::size_t end = key.size(); end != 0 && end != std::string_view::npos;
+       end = key.rfind(": ", end - 1)) {
+    auto place = settings.places.find(key.substr(0, end));
+    // A component may name a key of the section `rest_fcgi:` without this section.
+    if (place == settings.places.end())
+      place = settings.places.find(format("rest_fcgi: {}", key.substr(0, end)));
+    if (place == settings.places.end()) continue;
+    error.message = format("{}: {}", place->second, error.message);
+    break;
   }
-  if (!best.empty()) error.message = format("{}: {}", best, error.message);
   return error;
 }
 

@@ -166,10 +166,9 @@ std::vector<std::string> notes_of_patterns(const Settings& settings) {
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     for (const auth::Principal& principal : eauth.principals) {
       if (principal.name == "*" || principal.name.find_first_of("*?[]{}()|") == std::string::npos) continue;
-      const Error note{ErrorKind::configuration,
-                       format("external_auth: {}: {}: names of users are not patterns: only a user with "
-                              "exactly this name has these rules; '*' stands for every other user",
-                              eauth.name, principal.name)};
+      const Error note = wrong_setting(format("external_auth: {}: {}", eauth.name, principal.name),
+                                       "names of users are not patterns: only a user with exactly this name "
+                                       "has these rules; '*' stands for every other user");
       notes.push_back(with_place(note, settings).message);
     }
   }

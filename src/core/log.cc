@@ -213,8 +213,7 @@ Result<void> check(const Options& options) {
     if (file || errno == ENXIO) continue;
     std::optional<std::string> why = errno_text();
     if (errno == ENOENT) why = why_not_creatable(path);
-    if (why)
-      return Error{ErrorKind::configuration, format("{}: cannot open the log: {}: {}", key, path, *why)};
+    if (why) return wrong_setting(std::string(key), format("cannot open the log: {}: {}", path, *why));
   }
   return {};
 }

@@ -130,9 +130,9 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
                                std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));
 }
 
-std::vector<std::string> etcd_warnings(const config::Settings& settings) {
+std::vector<Error> etcd_warnings(const config::Settings& settings) {
   const auto deadline = [] { return system_clock().steady() + std::chrono::seconds(2); };
-  std::vector<std::string> warnings;
+  std::vector<Error> warnings;
   if (auto jobs = returner::missing_etcd_api(settings.returner.etcd, deadline()))
     warnings.push_back(*std::move(jobs));
   if (const auto& tokens = settings.auth.tokens_in_etcd) {

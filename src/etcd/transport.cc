@@ -56,14 +56,14 @@ Result<void> check_files(const Options& options) {
                                    {"client_cert", options.client_cert},
                                    {"client_key", options.client_key}}) {
     if (path.empty() || std::ifstream(path).is_open()) continue;
-    return Error{ErrorKind::configuration,
-                 format("etcd.{}: {}: cannot be read: {}", name, path, why_unreadable(path))};
+    return wrong_setting(format("etcd.{}", name),
+                         format("{}: cannot be read: {}", path, why_unreadable(path)));
   }
   if (options.client_cert.empty() == options.client_key.empty()) return {};
   const bool has_key = options.client_cert.empty();
-  return Error{ErrorKind::configuration,
-               format("etcd.{}: found no {}, expected both or neither",
-                      has_key ? "client_key" : "client_cert", has_key ? "client_cert" : "client_key")};
+  return wrong_setting(
+      has_key ? "etcd.client_key" : "etcd.client_cert",
+      format("found no {}, expected both or neither", has_key ? "client_cert" : "client_key"));
 }
 
 }  // namespace

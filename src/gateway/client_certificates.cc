@@ -60,7 +60,7 @@ bool has_certificates(SSL_CTX& context) {
 
 Result<void> load_ca_certificates(SSL_CTX& context, const HttpOptions& options) {
   const auto failure = [&options](std::string_view path, std::string_view why) {
-    return Error{ErrorKind::configuration, format("{}: ssl_ca_certs: {}: {}", options.name, path, why), {}};
+    return wrong_setting(options.name + ": ssl_ca_certs", format("{}: {}", path, why));
   };
   const auto files = files_of(options.ssl_ca_certs);
   if (!files) return failure(options.ssl_ca_certs, files.error().message);

@@ -207,13 +207,14 @@ Result<Ownership> find_ownership(const Options& options) {
   Ownership ownership;
   if (!options.socket_owner.empty()) {
     const auto user = account_of(options.socket_owner);
-    if (!user) return failure(format("rest_fcgi: socket_owner: there is no user '{}'", options.socket_owner));
+    if (!user)
+      return wrong_setting("rest_fcgi: socket_owner", format("there is no user '{}'", options.socket_owner));
     ownership.user = user->uid;
   }
   if (!options.socket_group.empty()) {
     const auto group = group_id(options.socket_group);
     if (!group)
-      return failure(format("rest_fcgi: socket_group: there is no group '{}'", options.socket_group));
+      return wrong_setting("rest_fcgi: socket_group", format("there is no group '{}'", options.socket_group));
     ownership.group = *group;
   }
   return ownership;
@@ -269,10 +270,11 @@ bool has_api_port(const Options& options) {
 }
 
 Error nothing_to_listen_on(const Options& options) {
-  return failure(format(
-      "rest_fcgi: netapi: there is nothing to listen on: found neither an HTTP port nor an address for "
-      "FastCGI (--listen or rest_fcgi: listen) nor a listening socket on file descriptor 0; {}{}{}",
-      options.advice, options.advice.empty() ? "" : " For FastCGI, ", kAccepted));
+  return wrong_setting(
+      "rest_fcgi: netapi",
+      format("there is nothing to listen on: found neither an HTTP port nor an address for "
+             "FastCGI (--listen or rest_fcgi: listen) nor a listening socket on file descriptor 0; {}{}{}",
+             options.advice, options.advice.empty() ? "" : " For FastCGI, ", kAccepted));
 }
 
 namespace {
@@ -323,11 +325,11 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
     // `Options{}` gives the socket file its default mode, 0660.
     auto made = open_unix_socket(options.unix_path, Options{});
     if (made) return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
-    return failure(
-        format("{}: cannot listen on unix:{}: {}", options.name, options.unix_path, made.error().message));
+    return wrong_setting(options.name,
+                         format("cannot listen on unix:{}: {}", options.unix_path, made.error().message));
   }
   const auto refusal = [&options](std::string_view why) {
-    return failure(format("{}: cannot listen on {}: {}", options.name, name_of(options), why));
+    return wrong_setting(options.name, format("cannot listen on {}: {}", name_of(options), why));
   };
   auto address = find_http_address(options);
   if (!address) return refusal(address.error().message);

@@ -38,10 +38,6 @@ struct WantedAddress {
   FoundAddress address{nullptr, &::freeaddrinfo};
 };
 
-Error mistake(const WantedAddress& wanted, std::string_view why) {
-  return {ErrorKind::configuration, format("{}: {}", wanted.where, why)};
-}
-
 bool is_any(const sockaddr& address) {
   if (address.sa_family == AF_INET) return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == 0;
   return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
@@ -83,12 +79,12 @@ Result<std::optional<WantedAddress>> fastcgi_listener(const Options& options) {
   }
   if (listen.starts_with(kTcp)) {
     auto address = find_fastcgi_address(listen.substr(kTcp.size()), options.allow_remote);
-    if (!address) return mistake(made, address.error().message);
+    if (!address) return wrong_setting(made.where, address.error().message);
     made.address = *std::move(address);
     return std::optional(std::move(made));
   }
   if (!listen.empty() && listen != "fd:0")
-    return mistake(made, "expected unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket");
+    return wrong_setting(made.where, "expected unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket");
   if (!listen.empty() || has_api_port(options) || is_given_a_socket()) return std::optional<WantedAddress>();
   return nothing_to_listen_on(options);
 }
@@ -102,7 +98,7 @@ Result<WantedAddress> http_listener(const HttpOptions& port) {
   }
   made.where = format("{}: port: {} port {}", port.name, port.host, port.port);
   auto address = find_http_address(port);
-  if (!address) return mistake(made, address.error().message);
+  if (!address) return wrong_setting(made.where, address.error().message);
   made.address = *std::move(address);
   return made;
 }
@@ -128,20 +124,22 @@ Result<void> check_ownership(const Options& options) {
   if (options.socket_owner.empty() && options.socket_group.empty()) return {};
   const UniqueFd file(::memfd_create("rest_fcgi", MFD_CLOEXEC));
   if (!file || ::fchown(file.get(), wanted->user, wanted->group) == 0) return {};
-  return Error{
-      ErrorKind::configuration,
-      format("rest_fcgi: {}: this process may not give the socket to {}: {}. A socket unit of systemd "
-             "can set owner and group",
-             options.socket_owner.empty() ? "socket_group" : "socket_owner",
-             options.socket_owner.empty() ? options.socket_group : options.socket_owner, errno_text())};
+  const bool is_group = options.socket_owner.empty();
+  return wrong_setting(
+      is_group ? "rest_fcgi: socket_group" : "rest_fcgi: socket_owner",
+      format(
+          "this process may not give the socket to {}: {}. A socket unit of systemd can set owner and group",
+          is_group ? options.socket_group : options.socket_owner, errno_text()));
 }
 
 Result<void> check_path(const WantedAddress& wanted) {
-  if (auto fits = check_unix_path(wanted.path); !fits) return mistake(wanted, fits.error().message);
-  if (const auto why = why_not_creatable(wanted.path)) return mistake(wanted, *why);
+  if (auto fits = check_unix_path(wanted.path); !fits)
+    return wrong_setting(wanted.where, fits.error().message);
+  if (const auto why = why_not_creatable(wanted.path)) return wrong_setting(wanted.where, *why);
   struct stat status {};
   if (::lstat(wanted.path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode))
-    return mistake(wanted, "the path exists and is not a socket: remove the file or choose another path");
+    return wrong_setting(wanted.where,
+                         "the path exists and is not a socket: remove the file or choose another path");
   return {};
 }
 
@@ -158,7 +156,7 @@ int bind_error(const addrinfo& address) {
 Result<void> check_port(const WantedAddress& wanted) {
   const int error = bind_error(*wanted.address);
   if (error != EADDRNOTAVAIL && error != EAFNOSUPPORT) return {};
-  return mistake(wanted, format("{}: this host does not have the address", errno_text(error)));
+  return wrong_setting(wanted.where, format("{}: this host does not have the address", errno_text(error)));
 }
 
 std::optional<std::string> describe_other_holder(const WantedAddress& wanted) {
@@ -189,19 +187,19 @@ Result<void> check_start(const Options& options) {
     const auto other =
         std::find_if(all->begin(), at, [&](const WantedAddress& one) { return overlap(one, *at); });
     if (other != at)
-      return mistake(*at, format("found the address of {}, expected another one", other->where));
+      return wrong_setting(at->where, format("found the address of {}, expected another one", other->where));
     if (auto good = at->address ? check_port(*at) : check_path(*at); !good) return good;
   }
   return {};
 }
 
-std::vector<std::string> taken_addresses(const Options& options) {
-  std::vector<std::string> lines;
+std::vector<Error> taken_addresses(const Options& options) {
+  std::vector<Error> lines;
   const auto all = listeners_of(options);
   if (!all) return lines;
   for (const WantedAddress& wanted : *all) {
     if (const auto holder = describe_other_holder(wanted))
-      lines.push_back(format("{}: {}", wanted.where, *holder));
+      lines.push_back(wrong_setting(wanted.where, *holder));
   }
   return lines;
 }

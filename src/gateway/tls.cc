@@ -27,7 +27,7 @@ struct Files {
 
   [[nodiscard]] Error failure(std::string_view option, const std::string& path, std::string why) const {
     if (::access(path.c_str(), R_OK) != 0 && errno == EACCES) why = why_unreadable(path);
-    return {ErrorKind::configuration, format("{}: {}: {}: {}", options.name, option, path, why), {}};
+    return wrong_setting(format("{}: {}", options.name, option), format("{}: {}", path, why));
   }
 
   Result<void> load_certificate(SSL_CTX& context) const {

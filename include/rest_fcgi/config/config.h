@@ -141,8 +141,8 @@ struct Settings {
 /// `--engine` expects another engine or the Salt master has another user.
 Result<Settings> load(const CommandLine& command_line);
 
-/// Returns `error`. If the error's message begins with a configuration key, puts the key's `FILE:LINE` in
-/// front of the message.
+/// Returns `error`. If the error has a key, puts the `FILE:LINE` of the key, or of the nearest section above
+/// the key, in front of the message.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
 /// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store then cannot

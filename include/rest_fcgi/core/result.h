@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -43,7 +44,15 @@ struct Error {
   /// `counts_as_guess` is true if a failure of the back end counts as a failed login, because the failure may
   /// depend on the password.
   bool counts_as_guess = false;
+  std::string key{};  ///< `key` is the key of the configuration whose value is wrong. Other errors have none.
 };
+
+/// Returns the error `KEY: WHY` for a wrong value of a key of the configuration, such as `rest_fcgi: listen`.
+[[nodiscard, gnu::cold]] inline Error wrong_setting(std::string key, std::string_view why) {
+  std::string message = key;
+  message.append(": ").append(why);
+  return {.kind = ErrorKind::configuration, .message = std::move(message), .key = std::move(key)};
+}
 
 /// An optional Error on the heap, so that a Result without an error is small and fast.
 class HeldError {

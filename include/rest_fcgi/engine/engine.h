@@ -66,7 +66,7 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
 
 /// Returns a warning for each etcd cluster of the settings that lacks the wanted API. Waits for the clusters
 /// at most two seconds each.
-[[nodiscard]] std::vector<std::string> etcd_warnings(const config::Settings& settings);
+[[nodiscard]] std::vector<Error> etcd_warnings(const config::Settings& settings);
 
 /// Revokes all tokens of a user, in all back ends if `eauth` is empty. Returns a line about the result.
 /// Errors: configuration, if the store does not exist or is unusable; unavailable; internal.

@@ -80,8 +80,8 @@ struct Statistics {
 /// certificates. Does not check whether other programs have the ports. Errors: the errors of `open`.
 Result<void> check_start(const Options& options);
 
-/// Returns a line for each port and unix socket of `options` that another program than rest_fcgi has.
-std::vector<std::string> taken_addresses(const Options& options);
+/// Returns an error for each port and unix socket of `options` that another program than rest_fcgi has.
+std::vector<Error> taken_addresses(const Options& options);
 
 /// Owns the listening sockets and their threads. One thread makes, serves and destroys a Gateway.
 class Gateway {

@@ -23,14 +23,14 @@
 namespace rest_fcgi::returner {
 
 /// Asks an etcd cluster whether it has the API version that `etcd.require_v2` selects. If the API is missing
-/// or a TLS file cannot be read, returns a message that says what to do. Returns std::nullopt in all other
+/// or a TLS file cannot be read, returns an error that says what to do. Returns std::nullopt in all other
 /// cases, for example if etcd is not used or no member answers in time.
-[[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
+[[nodiscard]] std::optional<Error> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
-/// Asks the etcd cluster that stores tokens (`eauth_tokens: etcd`) whether it has API v3. Returns a message
+/// Asks the etcd cluster that stores tokens (`eauth_tokens: etcd`) whether it has API v3. Returns an error
 /// if API v3 is missing, and std::nullopt in all other cases.
-[[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
-                                                                    SteadyTime deadline);
+[[nodiscard]] std::optional<Error> missing_etcd_api_of_tokens(const etcd::Options& options,
+                                                              SteadyTime deadline);
 
 /// Returns a health check for an etcd cluster. With API v3, the check asks for a put below the key `root`
 /// whose condition is false. etcd puts nothing, but refuses the request if it accepts no puts: without a

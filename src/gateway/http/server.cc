@@ -40,9 +40,7 @@ Result<std::vector<HttpServer::OpenPort>> HttpServer::open(const Options& option
   std::vector<OpenPort> ports;
   for (const HttpOptions& wanted : options.http) {
     auto proxies = http::Addresses::make(wanted.trusted_proxies);
-    if (!proxies) {
-      return Error{ErrorKind::configuration, format("trusted_proxies: {}", proxies.error().message), {}};
-    }
+    if (!proxies) return wrong_setting("trusted_proxies", proxies.error().message);
     auto tls = make_tls_context(wanted);
     if (!tls) return std::move(tls).error();
     auto socket = open_http_socket(wanted, sockets);

@@ -228,30 +228,32 @@ Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& opt
   return std::unique_ptr<Returner>(std::move(returner));
 }
 
-std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline) {
+std::optional<Error> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline) {
   if (!options.is_chosen) return std::nullopt;
   const auto client = etcd::Client::make(options.writing);
-  if (!client) return client.error().message;
+  if (!client) return client.error();
   if (!options.require_v2) {
     const auto missing = etcd::missing_api_v3(options.writing, deadline);
     if (!missing) return std::nullopt;
-    return format(
-        "etcd.require_v2: false, but API v3 is missing: {}; {}, or use API v2 with etcd.require_v2: true",
-        *missing, kWhatHasApiV3);
+    return wrong_setting(
+        "etcd.require_v2",
+        format("false, but API v3 is missing: {}; {}, or use API v2 with etcd.require_v2: true", *missing,
+               kWhatHasApiV3));
   }
   const auto root = (*client)->get_v2("/", false, deadline);
   if (root || root.error().kind != ErrorKind::configuration) return std::nullopt;
-  return format(
-      "etcd.require_v2: true (the default), but API v2 is missing: {}; use API v3 with etcd.require_v2: "
-      "false",
-      root.error().message);
+  return wrong_setting(
+      "etcd.require_v2",
+      format("true (the default), but API v2 is missing: {}; use API v3 with etcd.require_v2: false",
+             root.error().message));
 }
 
-std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options, SteadyTime deadline) {
+std::optional<Error> missing_etcd_api_of_tokens(const etcd::Options& options, SteadyTime deadline) {
   const auto missing = etcd::missing_api_v3(options, deadline);
   if (!missing) return std::nullopt;
-  return format("eauth_tokens: etcd, but API v3 is missing: {}; {}, or use eauth_tokens: localfs", *missing,
-                kWhatHasApiV3);
+  return wrong_setting(
+      "eauth_tokens",
+      format("etcd, but API v3 is missing: {}; {}, or use eauth_tokens: localfs", *missing, kWhatHasApiV3));
 }
 
 std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options, bool uses_v2,

@@ -29,10 +29,6 @@ constexpr std::size_t kShownErrors = 2048;
 constexpr std::size_t kDocBytes = 16384;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-Error bad_setting(std::string message) {
-  return {ErrorKind::configuration, std::move(message)};
-}
-
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
   // Removes the `__pub_` arguments, because the script's input has members of its own for the data of the
@@ -214,8 +210,8 @@ Result<ModuleFolder> read_folder(const std::string& path, const ScriptSettings& 
   std::error_code error;
   const std::vector<fs::path> entries = entries_of(path, error);
   if (error) {
-    return bad_setting(format("rest_fcgi: embedded: module_dirs: {}: {}; expected a folder that can be read",
-                              path, error.message()));
+    return wrong_setting("rest_fcgi: embedded: module_dirs",
+                         format("{}: {}; expected a folder that can be read", path, error.message()));
   }
   if (const auto suspected = reason_for_distrust(fs::canonical(path, error))) {
     log_left_out(path, *suspected);
@@ -258,7 +254,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   if (user.empty()) user = user_name(::geteuid()).value_or("");
   const std::optional<Account> account = account_of(user);
   if (!account && !options.script_user.empty()) {
-    return bad_setting(format("rest_fcgi: embedded: script_user: unknown user {}", user));
+    return wrong_setting("rest_fcgi: embedded: script_user", format("unknown user {}", user));
   }
   settings.program.environment =
       environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));

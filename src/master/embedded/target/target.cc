@@ -363,7 +363,7 @@ lowstate::Target target_of(const std::vector<std::string>& words, std::string& t
 }
 
 Error wrong_nodegroup(std::string_view name, std::string_view what) {
-  return {ErrorKind::configuration, format("nodegroups: {}: {}", name, what)};
+  return wrong_setting(format("nodegroups: {}", name), what);
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ Result<Address> unix_address(const std::string& path) {
   sockaddr_un address{AF_UNIX, {}};
   constexpr std::size_t kMaxPath = sizeof address.sun_path - 1;
   if (path.size() > kMaxPath) {
-    return Error{ErrorKind::configuration,
-                 format("sock_dir: {} has {} bytes; the path of a unix socket has at most {}", path,
-                        path.size(), kMaxPath)};
+    return wrong_setting("sock_dir", format("{} has {} bytes; the path of a unix socket has at most {}", path,
+                                            path.size(), kMaxPath));
   }
   path.copy(address.sun_path, kMaxPath);
   Address made;
