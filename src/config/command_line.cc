@@ -117,11 +117,6 @@ bool may_exist(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 || errno != ENOENT;
 }
 
-Result<std::string> default_file() {
-  const char* named = std::getenv(kVariable);
-  return named != nullptr && *named != '\0' ? std::string(named) : installed_config();
-}
-
 bool needs_config(const CommandLine& command_line) {
   using Action = CommandLine::Action;
   switch (command_line.action) {
@@ -298,7 +293,8 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   }
   if (auto read = read_action(values, command_line); !read) return std::move(read).error();
   if (command_line.config.empty() && needs_config(command_line)) {
-    auto config = default_file();
+    const char* named = std::getenv(kVariable);
+    auto config = named != nullptr && *named != '\0' ? Result(std::string(named)) : installed_config();
     if (!config) return std::move(config).error();
     command_line.config = file_of(*config);
   }

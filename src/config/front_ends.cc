@@ -71,10 +71,6 @@ void read_mounts(Reader& section, FrontEnds& front_ends) {
   }
 }
 
-bool has_empty_item(const Node& node) {
-  return std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return is_empty(item); });
-}
-
 constexpr std::string_view kOrigins = "an origin such as https://gui.example.org, or a list of them";
 
 constexpr std::string_view kAddresses = "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]";
@@ -157,7 +153,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   // If certificates are checked, an empty `ssl_allowed_cn` is a mistake, because an empty list could mean all
   // clients or no client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
-  if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
+  if (names != nullptr &&
+      (options.ssl_allowed_cn.empty() || std::any_of(names->items.begin(), names->items.end(), is_empty)))
     section.unexpected(*names, "ssl_allowed_cn", "a list of at least one name, without empty names");
   if (names != nullptr && !is_asked)
     section.mistake(
@@ -242,12 +239,6 @@ void suggest_keys_of_port(Reader& section, std::string_view host_key, std::strin
   section.suggest("ssl_ca_certs", {"ssl_ca", "ca_certs"});
 }
 
-void read_log_files(Reader& section, Settings& settings) {
-  section.absolute_path("log_access_file", settings.log.access_file);
-  section.absolute_path("log_error_file", settings.log.error_file);
-  settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
-}
-
 /// The port of rest_wsgi is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
@@ -305,7 +296,9 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   http.max_request_body_size = options.max_request_body_size;
   http.body_limit_key = netapi::kCherrypyBodyKey;
   const bool has_tls = read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
-  read_log_files(section, settings);
+  section.absolute_path("log_access_file", settings.log.access_file);
+  section.absolute_path("log_error_file", settings.log.error_file);
+  options.log_access = !settings.log.access_file.empty();
   note_inert_keys(section, settings.front_ends);
   suggest_keys_of_port(section, "host", "max_request_body_size");
   section.suggest("static_path", {"static_prefix", "static_url"});

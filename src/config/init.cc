@@ -169,12 +169,6 @@ Result<bool> asked_to_take_over() {
   return answer.empty() || answer.front() == 'y' || answer.front() == 'Y';
 }
 
-/// Moves a file away, beside it. Errors: internal.
-Result<void> move_away(const std::string& path) {
-  if (::rename(path.c_str(), (path + ".undone").c_str()) == 0 || errno == ENOENT) return {};
-  return Error{ErrorKind::internal, format("--undo: cannot move {}: {}", path, errno_text())};
-}
-
 }  // namespace
 
 Error init_error(std::string text) {
@@ -254,7 +248,8 @@ Result<std::string> undo() {
       if (auto stopped = stop_units({kHostSocket, kHostService}); !stopped) return std::move(stopped).error();
     }
     for (const std::string& path : {std::string(kInitFile), users_file(kInitFile)}) {
-      if (auto moved = move_away(path); !moved) return std::move(moved).error();
+      if (::rename(path.c_str(), (path + ".undone").c_str()) != 0 && errno != ENOENT)
+        return Error{ErrorKind::internal, format("--undo: cannot move {}: {}", path, errno_text())};
     }
     text += format("rest_fcgi is off, and {0} is now {0}.undone.\n", kInitFile);
   }

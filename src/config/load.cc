@@ -64,12 +64,6 @@ void read_timeouts(Reader& section, Settings& settings) {
   section.bytes("max_reply_bytes", settings.client.max_reply_bytes, {1024, 64 * kGiB});
 }
 
-void read_request_limits(Reader& section, Settings& settings) {
-  lowstate::Options& options = settings.netapi.lowstate;
-  section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
-  section.count("max_chunks", options.max_chunks, {1, 10000});
-}
-
 void read_logs(Reader& section, Settings& settings) {
   section.log_level("log_level", settings.log.level);
   section.absolute_path("log_file", settings.log.file);
@@ -79,17 +73,13 @@ void read_logs(Reader& section, Settings& settings) {
   }
 }
 
-void read_engine(Reader& section, Settings& settings) {
-  const auto engine = section.choice("engine", {"embedded", "salt"});
-  if (engine && *engine == "salt") settings.engine = Engine::salt;
-}
-
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_state_dir(section, top, settings);
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
   read_timeouts(section, settings);
-  read_request_limits(section, settings);
+  section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
+  section.count("max_chunks", settings.netapi.lowstate.max_chunks, {1, 10000});
   read_logs(section, settings);
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_front_ends(section, top, settings);
@@ -160,7 +150,7 @@ Settings read_settings(const Node& root, Findings& findings) {
   refuse_misspelt_section(root, findings);
   Reader top(&root, "", findings, Style::lenient);
   Reader section = top.own_section("rest_fcgi");
-  read_engine(section, settings);
+  if (section.choice("engine", {"embedded", "salt"}) == "salt") settings.engine = Engine::salt;
   read_salt_keys(top, settings);
   if (const Node* user = top.value("user"); user != nullptr && user->is(Kind::string)) {
     settings.master_user = user->text;

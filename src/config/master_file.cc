@@ -240,12 +240,6 @@ std::vector<std::string> warnings_of(const std::vector<Owned>& owners, const Nod
   return warnings;
 }
 
-Result<std::vector<std::string>> default_patterns(const Node& root) {
-  const Entry* entry = root.find("default_include");
-  if (entry == nullptr) return std::vector<std::string>{std::string(kDefaultInclude)};
-  return patterns_of(entry->value);
-}
-
 }  // namespace
 
 Result<MasterFile> read_master_file(const std::string& path) {
@@ -257,7 +251,9 @@ Result<MasterFile> read_master_file(const std::string& path) {
 
   // Reads `default_include` and `include` before the merge, because the merge may replace the values of the
   // main file.
-  auto by_default = default_patterns(master.root);
+  const Entry* usual = master.root.find("default_include");
+  auto by_default =
+      usual == nullptr ? Result(std::vector{std::string(kDefaultInclude)}) : patterns_of(usual->value);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");
   auto named = include == nullptr ? Result(std::vector<std::string>()) : patterns_of(include->value);

@@ -74,11 +74,6 @@ std::string jobs_line(const Settings& settings) {
   return format("in {}, for {}", in_file ? settings.store.path : "memory", age(options.keep_jobs_seconds));
 }
 
-std::string minions_line(const embedded::Options& options) {
-  if (options.minions.empty()) return "1, named after this host";
-  return std::to_string(options.minions.size());
-}
-
 std::string master_line(const salt::Options& options) {
   const std::string events = options.ipc_mode_tcp ? format("port {}", options.tcp_master_pub_port)
                                                   : format("{}/master_event_pub.ipc", options.sock_dir);
@@ -91,11 +86,6 @@ constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error",
 std::string log_line(const log::Options& options) {
   return format("{} to {}", kLevelNames[static_cast<std::size_t>(options.level)],
                 options.file.empty() ? "standard error" : options.file);
-}
-
-std::string audit_line(const Settings& settings) {
-  const std::string& file = settings.log.audit_file;
-  return format("{} to {}", settings.netapi.audit_as_json ? "json" : "text", file.empty() ? "the log" : file);
 }
 
 std::string url_of(const gateway::HttpOptions& options) {
@@ -258,11 +248,14 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   } else {
     line("tokens", tokens_line(settings));
     line("jobs", jobs_line(settings));
-    line("minions", minions_line(settings.embedded));
+    const std::size_t minions = settings.embedded.minions.size();
+    line("minions", minions == 0 ? "1, named after this host" : std::to_string(minions));
     line("limits", "no states, no file or pillar roots, no packages; see modules.md");
   }
   line("log", log_line(settings.log));
-  line("audit", audit_line(settings));
+  const std::string& audit = settings.log.audit_file;
+  line("audit", format("{} to {}", settings.netapi.audit_as_json ? "json" : "text",
+                       audit.empty() ? "the log" : audit));
   if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
   if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
   for (const std::string& note : notes(settings)) line("note", note);

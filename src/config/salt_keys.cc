@@ -90,11 +90,6 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   }
 }
 
-void read_tokens(Reader& top, auth::Options& options) {
-  top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
-  read_token_life_rule(top, options.token_expire_user_override);
-}
-
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
@@ -129,7 +124,8 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   const std::string cachedir = read_cachedir(top);
   if (top.value("cachedir") == nullptr) settings.default_cachedir = below(root_dir, cachedir);
   settings.store.path = below(root_dir, cachedir + "/rest_fcgi/state.db");
-  read_tokens(top, settings.auth);
+  top.whole_seconds("token_expire", settings.auth.token_expire, {1, kYearInSeconds});
+  read_token_life_rule(top, settings.auth.token_expire_user_override);
   read_job_caches(top, settings);
   warn_of_blacklist(top);
 }

@@ -47,15 +47,14 @@ UniqueFd new_socket(int family) {
   return fd;
 }
 
-Result<UniqueFd> connect_to_path(const gateway::HttpOptions& port) {
-  sockaddr_un address = {AF_UNIX, {}};
-  port.unix_path.copy(address.sun_path, sizeof address.sun_path - 1);
-  UniqueFd fd = new_socket(AF_UNIX);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
-  return unreachable(port, errno_text());
-}
-
 Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
+  if (!port.unix_path.empty()) {
+    sockaddr_un address = {AF_UNIX, {}};
+    port.unix_path.copy(address.sun_path, sizeof address.sun_path - 1);
+    UniqueFd fd = new_socket(AF_UNIX);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+    return unreachable(port, errno_text());
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -200,7 +199,7 @@ Watchdog::Watchdog(store::Store& store) {
 }
 
 Result<Readiness> ask_readiness(const gateway::HttpOptions& port) {
-  auto connection = port.unix_path.empty() ? connect_to(port) : connect_to_path(port);
+  auto connection = connect_to(port);
   if (!connection) return std::move(connection).error();
   constexpr std::string_view kRequest = "GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   if (auto sent = write_all(connection->get(), kRequest); !sent)

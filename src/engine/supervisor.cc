@@ -97,13 +97,6 @@ void leave_workers(EarlierWorkers& workers, pid_t worker) {
   }
 }
 
-/// Closes the sockets of the service manager in the supervisor. A copy there would keep a port open that the
-/// worker has closed.
-void close_sockets() {
-  ::close(STDIN_FILENO);
-  static_cast<void>(take_passed([](const std::string&) { return true; }));
-}
-
 /// Changes a variable that has the process id of the service's process (sd_listen_fds(3)).
 void change_pid(const char* name) {
   const char* const pid = std::getenv(name);
@@ -127,7 +120,9 @@ void supervise() {
     ::_exit(EX_OSERR);
   }
   if (worker > 0) {
-    close_sockets();
+    // A copy of a socket in the supervisor would keep a port open that the worker has closed.
+    ::close(STDIN_FILENO);
+    static_cast<void>(take_passed([](const std::string&) { return true; }));
     watch(worker, std::move(earlier));
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
