@@ -65,7 +65,9 @@ Result<std::string> check_config(Settings& settings, const CommandLine& command_
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);
   if (!runtime) return std::move(runtime).error();
-  if (auto api = engine::make_api(settings, *runtime, nullptr); !api) return std::move(api).error();
+  // The rules are compared with the minions of the client's master, so the client lives until then.
+  const auto api = engine::make_api(settings, *runtime, nullptr);
+  if (!api) return api.error();
   if (!can_start) return can_start.error();
   if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime->engine)) {
     for (const auto& part : (*embedded)->unmatched_rule_parts(settings.auth.external_auth))
