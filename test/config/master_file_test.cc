@@ -200,8 +200,9 @@ TEST_CASE("a file that every user may change is a mistake, also an included one"
 
 TEST_CASE("with_place names the line of the key of an error, or of the nearest section") {
   const ConfigDir dir(
-      "rest_cherrypy:\n  port: 1\nrest_fcgi:\n  netapi: rest_cherrypy\n  metrics:\n    listen: "
-      "127.0.0.1:2\n");
+      "rest_cherrypy:\n  port: 8000\n  disable_ssl: true\n"
+      "rest_fcgi:\n  netapi: [rest_cherrypy]\n  metrics:\n    listen: '[::1]:9175'\n");
+  REQUIRE(dir.error() == "");
   const auto settings = *dir.load();
   const auto placed = [&](const char* key) {
     return dir.without_dir(with_place(wrong_setting(key, "wrong"), settings).message);
@@ -209,7 +210,7 @@ TEST_CASE("with_place names the line of the key of an error, or of the nearest s
   CHECK(placed("rest_cherrypy: port: 0.0.0.0 port 1") ==
         "master:2: rest_cherrypy: port: 0.0.0.0 port 1: wrong");
   CHECK(placed("rest_cherrypy: ssl_crt") == "master:1: rest_cherrypy: ssl_crt: wrong");
-  CHECK(placed("metrics: listen") == "master:6: metrics: listen: wrong");
+  CHECK(placed("metrics: listen") == "master:7: metrics: listen: wrong");
   CHECK(placed("nodegroups: web") == "nodegroups: web: wrong");
   const Error other{ErrorKind::configuration, "rest_cherrypy: port: wrong"};
   CHECK(with_place(other, settings).message == other.message);
