@@ -23,8 +23,14 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds,
-/// because the thread may outlive the gateway.
+constexpr std::chrono::milliseconds kSweep{250};
+
+/// The time for the replies to requests that did not end in time.
+constexpr std::chrono::seconds kReplyTime{3};
+
+}  // namespace
+
+/// The front ends and the objects that they share.
 struct FrontEnds {
   FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
       : shared(options), http(shared, std::move(ports)) {
@@ -36,82 +42,13 @@ struct FrontEnds {
     if (fastcgi && !(keeps_health && shared.options.answers_health)) fastcgi->stop();
   }
 
-  Shared shared;
-  HttpServer http;
-  std::optional<FastCgiServer> fastcgi;
-};
-
-class ServingGateway final : public Gateway {
- public:
-  explicit ServingGateway(std::shared_ptr<FrontEnds> front_ends)
-      : front_ends_(std::move(front_ends)), shared_(front_ends_->shared) {}
-
-  ~ServingGateway() override {
-    try {
-      front_ends_->stop_accepting(false);
-    } catch (...) {
-      log_exception("the listening sockets were not closed");
-    }
-  }
-
-  [[nodiscard]] Statistics statistics() const override {
-    const auto [threads, waiting] = shared_.pool.counts();
-    return {.threads = threads,
-            .waiting = waiting,
-            .http_connections = shared_.http_connections.count(),
-            .fastcgi_connections = shared_.fastcgi_connections.count(),
-            .streams = shared_.streams.count(),
-            .slow_streams = shared_.streams.slow()};
-  }
-
-  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) override {
-    front_ends_->http.keep_ports(keep);
-  }
-
-  Result<Ended> serve(Applications applications, const Reload& reload, const EndHooks& hooks) override {
-    shared_.replace(std::move(applications));
-    if (auto started = shared_.pool.start(front_ends_); !started) {
-      static_cast<void>(shared_.pool.stop(system_clock().steady()));
-      return std::move(started).error();
-    }
-    front_ends_->http.start();
-    if (front_ends_->fastcgi) front_ends_->fastcgi->start();
-    const Ending ending = await_end(reload);
-    const SteadyTime deadline = system_clock().steady() + shared_.options.shutdown_timeout;
-    front_ends_->stop_accepting(ending == Ending::stop);
-    if (hooks.begin) hooks.begin(ending);
-    shared_.streams.close();
-    shared_.http_connections.stop(system_clock().steady());
-    shared_.fastcgi_connections.stop(system_clock().steady());
-    // Requests that still run at `last_call` are answered with an error until `deadline`.
-    const SteadyTime last_call =
-        deadline - std::min<SteadyTime::duration>(kReplyTime, shared_.options.shutdown_timeout / 4);
-    wait_for_requests(last_call);
-    const std::size_t jobs = hooks.end_work ? hooks.end_work(last_call) : 0;
-    wait_for_requests(deadline);
-    front_ends_->stop_accepting(false);
-    // Streams with TLS use the pool's timers, so the streams end before the pool stops.
-    shared_.streams.wait_for_end(deadline);
-    const std::size_t left = shared_.pool.stop(deadline);
-    if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications here, because a thread of the pool may keep `Shared` alive for longer.
-    if (left == 0) shared_.replace({});
-    return Ended{deadline, left + jobs};
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kSweep{250};
-
-  /// The time for the replies to requests that did not end in time.
-  static constexpr std::chrono::seconds kReplyTime{3};
-
   void maintain() {
     const SteadyTime now = system_clock().steady();
-    shared_.http_connections.sweep(now);
-    shared_.fastcgi_connections.sweep(now);
-    shared_.pool.shrink(now);
-    shared_.trim.look(now);
-    shared_.overload.report(now);
+    shared.http_connections.sweep(now);
+    shared.fastcgi_connections.sweep(now);
+    shared.pool.shrink(now);
+    shared.trim.look(now);
+    shared.overload.report(now);
   }
 
   Ending await_end(const Reload& reload) {
@@ -135,12 +72,12 @@ class ServingGateway final : public Gateway {
       return error;
     };
     try {
-      auto ports = front_ends_->http.with_new_certificates();
+      auto ports = http.with_new_certificates();
       if (!ports) return failed("certificate", std::move(ports).error());
       auto applications = reload.read();
       if (!applications) return failed("configuration", std::move(applications).error());
-      front_ends_->http.use(*std::move(ports));
-      shared_.replace(*std::move(applications));
+      http.use(*std::move(ports));
+      shared.replace(*std::move(applications));
       log::info("configuration reread");
       return {};
     } catch (...) {
@@ -153,18 +90,73 @@ class ServingGateway final : public Gateway {
     constexpr std::chrono::milliseconds kStep{20};
     for (SteadyTime now = system_clock().steady(); now < deadline; now = system_clock().steady()) {
       const auto step = std::min<SteadyTime::duration>(kStep, deadline - now);
-      if (shared_.http_connections.wait_until_empty(step) &&
-          shared_.fastcgi_connections.wait_until_empty(step))
+      if (shared.http_connections.wait_until_empty(step) && shared.fastcgi_connections.wait_until_empty(step))
         return;
       maintain();
     }
   }
 
-  const std::shared_ptr<FrontEnds> front_ends_;
-  Shared& shared_;
+  Shared shared;
+  HttpServer http;
+  std::optional<FastCgiServer> fastcgi;
 };
 
-}  // namespace
+Gateway::Gateway(std::shared_ptr<FrontEnds> front_ends) : front_ends_(std::move(front_ends)) {}
+
+Gateway::~Gateway() {
+  try {
+    front_ends_->stop_accepting(false);
+  } catch (...) {
+    log_exception("the listening sockets were not closed");
+  }
+}
+
+Statistics Gateway::statistics() const {
+  const Shared& shared = front_ends_->shared;
+  const auto [threads, waiting] = shared.pool.counts();
+  return {.threads = threads,
+          .waiting = waiting,
+          .http_connections = shared.http_connections.count(),
+          .fastcgi_connections = shared.fastcgi_connections.count(),
+          .streams = shared.streams.count(),
+          .slow_streams = shared.streams.slow()};
+}
+
+void Gateway::keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) {
+  front_ends_->http.keep_ports(keep);
+}
+
+Result<Ended> Gateway::serve(Applications applications, const Reload& reload, const EndHooks& hooks) {
+  Shared& shared = front_ends_->shared;
+  shared.replace(std::move(applications));
+  if (auto started = shared.pool.start(front_ends_); !started) {
+    static_cast<void>(shared.pool.stop(system_clock().steady()));
+    return std::move(started).error();
+  }
+  front_ends_->http.start();
+  if (front_ends_->fastcgi) front_ends_->fastcgi->start();
+  const Ending ending = front_ends_->await_end(reload);
+  const SteadyTime deadline = system_clock().steady() + shared.options.shutdown_timeout;
+  front_ends_->stop_accepting(ending == Ending::stop);
+  if (hooks.begin) hooks.begin(ending);
+  shared.streams.close();
+  shared.http_connections.stop(system_clock().steady());
+  shared.fastcgi_connections.stop(system_clock().steady());
+  // Requests that still run at `last_call` are answered with an error until `deadline`.
+  const SteadyTime last_call =
+      deadline - std::min<SteadyTime::duration>(kReplyTime, shared.options.shutdown_timeout / 4);
+  front_ends_->wait_for_requests(last_call);
+  const std::size_t jobs = hooks.end_work ? hooks.end_work(last_call) : 0;
+  front_ends_->wait_for_requests(deadline);
+  front_ends_->stop_accepting(false);
+  // Streams with TLS use the pool's timers, so the streams end before the pool stops.
+  shared.streams.wait_for_end(deadline);
+  const std::size_t left = shared.pool.stop(deadline);
+  if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
+  // Destroys the applications here, because a thread of the pool may keep `Shared` alive for longer.
+  if (left == 0) shared.replace({});
+  return Ended{deadline, left + jobs};
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
@@ -189,8 +181,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();
   try {
-    return std::unique_ptr<Gateway>(std::make_unique<ServingGateway>(
-        std::make_shared<FrontEnds>(options, *std::move(ports), *std::move(fastcgi))));
+    return std::unique_ptr<Gateway>(
+        new Gateway(std::make_shared<FrontEnds>(options, *std::move(ports), *std::move(fastcgi))));
   } catch (const boost::system::system_error& error) {
     return Error{ErrorKind::internal, error.what(), {}};
   }

@@ -83,27 +83,36 @@ Result<void> check_start(const Options& options);
 /// Returns an error for each port and unix socket of `options` that another program than rest_fcgi has.
 std::vector<Error> taken_addresses(const Options& options);
 
+struct FrontEnds;
+
 /// Owns the listening sockets and their threads. One thread makes, serves and destroys a Gateway.
 class Gateway {
  public:
   /// Opens the listening sockets and reads the certificates. Replaces the file of a unix socket if no process
   /// listens on it. Errors: configuration, with HOST:PORT or the file, and the reason.
   static Result<std::unique_ptr<Gateway>> open(const Options& options);
-  virtual ~Gateway() = default;
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
 
   /// Returns the current numbers of connections, requests and threads. Thread-safe.
-  [[nodiscard]] virtual Statistics statistics() const = 0;
+  [[nodiscard]] Statistics statistics() const;
 
   /// Calls `keep` with each TCP port of HTTP and its descriptor. `keep` returns whether a service manager
   /// keeps the socket open for the next process. REQUIRES: `serve` was not called yet.
-  virtual void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep) = 0;
+  void keep_ports(const std::function<bool(const HttpOptions&, int)>& keep);
 
   /// Answers requests until SIGTERM, SIGINT, SIGUSR1 (Apache's signal) or SIGUSR2. On SIGHUP, calls `reload`
   /// and uses the new applications. At the end, waits for running requests, at most for `shutdown_timeout`.
   /// After a stop, ports with health checks stay open until the end. Errors: internal, if no thread can be
   /// started. REQUIRES: `harden_process` was called.
-  virtual Result<Ended> serve(Applications applications, const Reload& reload,
-                              const EndHooks& hooks = {}) = 0;
+  Result<Ended> serve(Applications applications, const Reload& reload, const EndHooks& hooks = {});
+
+ private:
+  explicit Gateway(std::shared_ptr<FrontEnds> front_ends);
+
+  // Each thread of the pool holds a reference to the front ends, because the thread may outlive the gateway.
+  const std::shared_ptr<FrontEnds> front_ends_;
 };
 
 }  // namespace rest_fcgi::gateway
