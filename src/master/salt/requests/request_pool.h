@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
+#include <zmq.hpp>
+
+#include "master/salt/requests/connection.h"
 #include "master/salt/requests/priority_class.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -20,24 +24,35 @@ class RequestPool {
   static Result<std::unique_ptr<RequestPool>> make(const PoolOptions& options);
 
   /// Ends all requests with the error `unavailable`. REQUIRES: no new request starts.
-  virtual ~RequestPool() = default;
+  ~RequestPool();
 
   /// A function that the pool calls just before it sends a request. If the function fails, the request is not
   /// sent.
   using Before = std::function<Result<void>()>;
 
-  /// Sends a message and waits for the reply. Fails with `unavailable`,
-  /// `timeout`, the errors of `before`, or `internal` for a malformed reply.
-  virtual Result<std::string> request(Request info, const std::string& message, SteadyTime deadline,
-                                      const Before& before) = 0;
-  Result<std::string> request(Request info, const std::string& message, SteadyTime deadline) {
-    return request(info, message, deadline, Before());
-  }
+  /// Sends a message and waits for the reply. Fails with `unavailable`, `timeout`, the errors of `before`, or
+  /// `internal` for a malformed reply.
+  Result<std::string> request(Request info, const std::string& message, SteadyTime deadline,
+                              const Before& before = nullptr);
 
-  [[nodiscard]] virtual RequestStatistics statistics() const = 0;
+  [[nodiscard]] RequestStatistics statistics() const;
 
   /// Ends all requests with `unavailable`. Later requests fail, too.
-  virtual void end() = 0;
+  void end() { context_.shutdown(); }
+
+ private:
+  explicit RequestPool(const PoolOptions& options);
+  Result<std::string> receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
+                              SteadyTime deadline);
+  Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline);
+
+  const Connection::Options connection_;
+  const std::chrono::milliseconds connect_timeout_;
+  const std::chrono::milliseconds slow_after_;
+  zmq::context_t context_{1};
+  Limiter limiter_;
+  Outage outage_;
+  IdleConnections idle_;
 };
 
 }  // namespace rest_fcgi::salt
