@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/engine.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../master/embedded/jobs/job_fixture.h"
 #include "../support/captured_log.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/auth/revocation_list.h"
@@ -27,26 +29,16 @@ class EndedRuntime final : public salt::Runtime {
   std::size_t shutdown(SteadyTime) override { return 0; }
 };
 
-class SlowRecorder final : public recording::Recorder {
- public:
-  [[nodiscard]] const returner::WriteCounts& writes() const override { return writes_; }
-  Result<void> flush(SteadyTime) override {
-    return Error{ErrorKind::unavailable, "the job caches take longer"};
-  }
-
- private:
-  const returner::WriteCounts writes_{};
-};
-
 }  // namespace
 
 TEST_CASE("a shutdown waits for writes to job caches, and counts unfinished ones as running") {
   const test::CapturedLog log;
   engine::SaltEngine salt{std::make_shared<EndedRuntime>(), nullptr, nullptr};
   CHECK(engine::shut_down({nullptr, nullptr, salt}, {}) == 0);
-  salt.recorder = std::make_shared<SlowRecorder>();
-  CHECK(engine::shut_down({nullptr, nullptr, salt}, {}) == 1);
-  CHECK(log.has("the job caches take longer"));
+  salt.recorder = recording::make_recorder(
+      returner::Returners::of("failing", std::make_unique<test::FailingCache>()), system_clock());
+  CHECK(engine::shut_down({nullptr, nullptr, salt}, system_clock().steady() + std::chrono::seconds(20)) == 1);
+  CHECK(log.has("the disk is full"));
 }
 
 TEST_CASE("revoke reaches a running process, with each engine, and creates no store") {

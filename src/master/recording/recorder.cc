@@ -13,6 +13,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/master/recording/recording.h"
 
 namespace rest_fcgi::recording {
 namespace {
@@ -45,7 +46,7 @@ returner::Load load_of(const Permit& permit, const Publication& publication, con
 
 class RecordingMaster final : public master::Master {
  public:
-  RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
+  RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<Recorder> recorder)
       : behind_(std::move(behind)), recorder_(std::move(recorder)) {}
 
   Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline, const Permit* before) override {
@@ -108,7 +109,7 @@ class RecordingMaster final : public master::Master {
   }
 
   const std::shared_ptr<master::Master> behind_;
-  const std::shared_ptr<JobRecorder> recorder_;
+  const std::shared_ptr<Recorder> recorder_;
 };
 
 }  // namespace
@@ -231,7 +232,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
   });
 }
 
-void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
+void Recorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
   Entry oldest;  // The job that is dropped. Its destructor runs after the lock is released.
@@ -250,7 +251,15 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   jobs_.push_back({now + kLongestJob, std::move(job)});
 }
 
-void JobRecorder::sweep(SteadyTime now) {
+const returner::WriteCounts& Recorder::writes() const {
+  return caches_->writes();
+}
+
+Result<void> Recorder::flush(SteadyTime deadline) {
+  return caches_->flush(deadline);
+}
+
+void Recorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
   // Removes finished jobs only when the number of jobs has doubled, because each removal looks at all jobs.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
@@ -260,13 +269,12 @@ void JobRecorder::sweep(SteadyTime now) {
 
 std::shared_ptr<Recorder> make_recorder(std::unique_ptr<returner::Returners> returners, const Clock& clock) {
   auto caches = std::make_shared<Caches>(std::move(returners), Caches::Limits{});
-  return std::make_shared<JobRecorder>(std::move(caches), clock, kMaxJobs);
+  return std::make_shared<Recorder>(std::move(caches), clock, kMaxJobs);
 }
 
 std::shared_ptr<master::Master> make_master(std::shared_ptr<master::Master> master,
                                             std::shared_ptr<Recorder> recorder) {
-  return std::make_shared<RecordingMaster>(std::move(master),
-                                           std::static_pointer_cast<JobRecorder>(std::move(recorder)));
+  return std::make_shared<RecordingMaster>(std::move(master), std::move(recorder));
 }
 
 }  // namespace rest_fcgi::recording

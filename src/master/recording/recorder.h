@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,7 +13,6 @@
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/master.h"
-#include "rest_fcgi/master/recording/recording.h"
 #include "rest_fcgi/master/workers.h"
 #include "rest_fcgi/returner/returner.h"
 #include "rest_fcgi/returner/returners.h"
@@ -88,40 +86,6 @@ class RecordedJob final : public master::Addressee {
   // `expected_` has the minions that have not returned.
   std::unordered_set<std::string> expected_ GUARDED_BY(mutex_);
   std::unordered_set<std::string> returned_ GUARDED_BY(mutex_);
-};
-
-/// Owns the RecordedJob of each running job, because a master delivers returns only to an Addressee that
-/// still exists.
-class JobRecorder final : public Recorder {
- public:
-  JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
-      : caches_(std::move(caches)), clock_(clock), max_jobs_(max_jobs) {}
-
-  [[nodiscard]] const std::shared_ptr<Caches>& caches() const noexcept { return caches_; }
-
-  /// Keeps a job until all its minions have returned, at most for an hour. If more than `max_jobs` are kept,
-  /// drops the oldest job with a warning.
-  void keep(std::shared_ptr<const RecordedJob> job);
-
-  [[nodiscard]] const returner::WriteCounts& writes() const override { return caches_->writes(); }
-  Result<void> flush(SteadyTime deadline) override { return caches_->flush(deadline); }
-
- private:
-  struct Entry {
-    SteadyTime until;
-    std::shared_ptr<const RecordedJob> job;
-  };
-
-  void sweep(SteadyTime now) REQUIRES(mutex_);
-
-  const std::shared_ptr<Caches> caches_;
-  const Clock& clock_;
-  const std::size_t max_jobs_;
-  Mutex mutex_;
-  std::deque<Entry> jobs_ GUARDED_BY(mutex_);  // `jobs_` has the oldest job first.
-  // The number of jobs after the last removal of finished jobs.
-  std::size_t swept_size_ GUARDED_BY(mutex_) = 0;
-  bool has_warned_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rest_fcgi::recording

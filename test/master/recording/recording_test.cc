@@ -36,7 +36,7 @@ class Recorded {
     options.ext_job_cache = {"memory"};
     auto returners = test::make_returners(options);
     cache = returners->ext_job_caches().at(0);
-    recorder = std::make_shared<recording::JobRecorder>(
+    recorder = std::make_shared<recording::Recorder>(
         std::make_shared<recording::Caches>(std::move(returners), limits), system_clock(), max_jobs);
     master = recording::make_master(fake, recorder);
   }
@@ -84,7 +84,7 @@ class Recorded {
 
   const std::shared_ptr<FakeMaster> fake = std::make_shared<FakeMaster>();
   returner::Returner* cache = nullptr;
-  std::shared_ptr<recording::JobRecorder> recorder;
+  std::shared_ptr<recording::Recorder> recorder;
   std::shared_ptr<master::Master> master;
 };
 
