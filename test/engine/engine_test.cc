@@ -18,23 +18,11 @@
 
 using namespace rest_fcgi;
 
-namespace {
-
-class EndedRuntime final : public salt::Runtime {
- public:
-  Result<void> check_event_bus() override { return {}; }
-  Result<void> ping_master(SteadyTime) override { return {}; }
-  [[nodiscard]] salt::RequestStatistics statistics() const override { return {}; }
-  void join_event_bus() override {}
-  std::size_t shutdown(SteadyTime) override { return 0; }
-};
-
-}  // namespace
-
 TEST_CASE("a shutdown waits for writes to job caches, and counts unfinished ones as running") {
   const test::CapturedLog log;
-  engine::SaltEngine salt{std::make_shared<EndedRuntime>(), nullptr, nullptr};
+  engine::SaltEngine salt{*salt::make_runtime({}, system_clock()), nullptr, nullptr};
   CHECK(engine::shut_down({nullptr, nullptr, salt}, {}) == 0);
+  salt.runtime = *salt::make_runtime({}, system_clock());
   salt.recorder = recording::make_recorder(
       returner::Returners::of("failing", std::make_unique<test::FailingCache>()), system_clock());
   CHECK(engine::shut_down({nullptr, nullptr, salt}, system_clock().steady() + std::chrono::seconds(20)) == 1);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/runtime.h"
-
 #include <utility>
 
 #include "master/salt/calls/messages.h"
+#include "master/salt/events/event_bus.h"
+#include "master/salt/events/event_socket.h"
+#include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -31,35 +33,41 @@ BusOptions pull_options(const Options& options) {
 
 }  // namespace
 
-LiveRuntime::LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
-                         master::JidReserve reserve_jids)
+Runtime::Runtime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
+                 master::JidReserve reserve_jids)
     : requests_(std::move(requests)),
       events_(std::make_shared<master::EventLog>(clock)),
-      bus_options_(bus_options(options)),
-      pusher_(pull_options(options)),
+      options_(options),
+      pusher_(std::make_unique<EventPusher>(pull_options(options))),
       jids_(clock, std::move(reserve_jids)),
       workers_(kBackground) {}
 
-Result<EventBus*> LiveRuntime::bus() {
+Runtime::~Runtime() = default;
+
+RequestStatistics Runtime::statistics() const {
+  return requests_->statistics();
+}
+
+Result<EventBus*> Runtime::bus() {
   const MutexLock lock(bus_mutex_);
   if (bus_) return bus_.get();
-  auto started = EventBus::start(bus_options_, events_);
+  auto started = EventBus::start(bus_options(options_), events_);
   if (!started) return std::move(started).error();
   bus_ = *std::move(started);
   return bus_.get();
 }
 
-Result<void> LiveRuntime::check_event_bus() {
+Result<void> Runtime::check_event_bus() {
   const auto started = bus();
   return started ? (*started)->wait_until_joined(system_clock().steady()) : started.error();
 }
 
-Result<void> LiveRuntime::ping_master(SteadyTime deadline) {
+Result<void> Runtime::ping_master(SteadyTime deadline) {
   const auto reply = requests_->request(PriorityClass::publish, ping_load(), deadline);
   return reply ? Result<void>() : reply.error();
 }
 
-std::size_t LiveRuntime::shutdown(SteadyTime deadline) {
+std::size_t Runtime::shutdown(SteadyTime deadline) {
   const std::size_t running = workers_.close(deadline) ? 0 : 1;
   stop_.request_stop();
   EventBus* bus = nullptr;
@@ -81,8 +89,7 @@ Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Cloc
   pool.max_waiting_logins = options.max_waiting_logins;
   auto requests = RequestPool::make(pool);
   if (!requests) return std::move(requests).error();
-  return std::shared_ptr<Runtime>(
-      std::make_shared<LiveRuntime>(*std::move(requests), options, clock, std::move(reserve_jids)));
+  return std::make_shared<Runtime>(*std::move(requests), options, clock, std::move(reserve_jids));
 }
 
 std::string describe_event_firing(const Options& options) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "master/salt/calls/messages.h"
+#include "master/salt/events/event_bus.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
@@ -110,7 +111,7 @@ void send_wheel(RequestPool& requests, const std::string& load, const std::strin
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
+Result<EventBus*> joined_bus(Runtime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;
   if (auto joined = (*bus)->wait_until_joined(deadline); !joined) return std::move(joined).error();
@@ -135,7 +136,7 @@ MasterClient::Before expecting(EventBus& bus, std::string_view jid,
 }  // namespace
 
 SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
-                       std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime)
+                       std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime)
     : options_(options),
       nodegroups_(options.nodegroups),
       client_(options.inline_login, std::move(logins), runtime->requests()),
@@ -323,8 +324,7 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
                                                     std::unique_ptr<auth::Permissions> permissions,
                                                     std::shared_ptr<Runtime> runtime) {
   return std::shared_ptr<master::Master>(
-      std::make_shared<SaltMaster>(options, std::move(logins), std::move(permissions),
-                                   std::static_pointer_cast<LiveRuntime>(std::move(runtime))));
+      std::make_shared<SaltMaster>(options, std::move(logins), std::move(permissions), std::move(runtime)));
 }
 
 }  // namespace rest_fcgi::salt

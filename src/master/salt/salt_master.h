@@ -11,7 +11,6 @@
 #include "master/salt/calls/nodegroups.h"
 #include "master/salt/job_listener.h"
 #include "master/salt/master_client.h"
-#include "master/salt/runtime.h"
 #include "master/salt/ssh_client.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -23,7 +22,7 @@ namespace rest_fcgi::salt {
 class SaltMaster final : public master::Master {
  public:
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
-             std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime);
+             std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
 
   Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                const master::Permit* before) override;
@@ -79,7 +78,7 @@ class SaltMaster final : public master::Master {
   const MasterClient client_;
   const std::unique_ptr<auth::Permissions> permissions_;
   const SshClient ssh_;
-  const std::shared_ptr<LiveRuntime> runtime_;
+  const std::shared_ptr<Runtime> runtime_;
   Mutex mutex_;
   /// The names of runners that have started at least once.
   std::set<std::string, std::less<>> known_runners_ GUARDED_BY(mutex_);
