@@ -69,77 +69,12 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The implementation of Runtime. Its last member `workers_` is destroyed first, because the tasks on the
-/// worker threads use `jobs_`.
-class EmbeddedRuntime : public Runtime {
- public:
-  EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
-      : jobs_(std::move(jobs)), workers_({options.max_workers, options.max_queued}) {}
-
-  std::size_t shutdown(SteadyTime deadline) override {
-    std::size_t interrupted = 0;
-    if (!workers_.close(deadline)) {
-      // Each running call first gets an interrupted return. The value that its function returns after the
-      // stop request is then dropped, because the call already has a return.
-      interrupted = jobs_->interrupt_all();
-      workers_.stop();
-    }
-    if (const Result<void> flushed = jobs_->returners().flush(); !flushed)
-      log::error(flushed.error().message);
-    return interrupted;
-  }
-
-  void observe(std::shared_ptr<master::JobObserver> observer) override {
-    jobs_->announcer().observe(std::move(observer));
-  }
-  [[nodiscard]] const returner::WriteCounts& writes() const override { return jobs_->returners().writes(); }
-
-  void announce_minions() override {
-    const MutexLock lock(mutex_);
-    for (const std::string& id : minions_) {
-      if (!started_.contains(id)) jobs_->announcer().minion_start(id);
-    }
-    for (const std::string& id : started_) {
-      if (!minions_.contains(id)) jobs_->announcer().minion_gone(id);
-    }
-    started_ = minions_;
-  }
-
-  [[nodiscard]] std::vector<UnmatchedRulePart> unmatched_rule_parts(
-      const std::vector<auth::EauthOptions>& external_auth) const override {
-    MutexLock lock(mutex_);
-    const std::shared_ptr<const MasterData> data = data_.lock();
-    lock.unlock();
-    return data == nullptr ? std::vector<UnmatchedRulePart>() : find_unmatched(*data, external_auth);
-  }
-
-  void set_data(const std::shared_ptr<const MasterData>& data) {
-    const MutexLock lock(mutex_);
-    data_ = data;
-    minions_.clear();
-    for (const Minion& minion : data->minions->all()) minions_.insert(minion.id);
-  }
-
-  [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
-  [[nodiscard]] const std::shared_ptr<GeneratedKeys>& keys() const noexcept { return keys_; }
-  [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
-
- private:
-  const std::shared_ptr<Jobs> jobs_;
-  const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable Mutex mutex_;
-  std::weak_ptr<const MasterData> data_ GUARDED_BY(mutex_);
-  std::set<std::string, std::less<>> minions_ GUARDED_BY(mutex_);
-  std::set<std::string, std::less<>> started_ GUARDED_BY(mutex_);
-  master::Workers workers_;
-};
-
 class EmbeddedMaster : public master::Master {
  public:
   EmbeddedMaster(const std::shared_ptr<const MasterData>& data,
                  std::unique_ptr<auth::Authenticator> authenticator,
                  std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
-                 std::shared_ptr<EmbeddedRuntime> runtime)
+                 std::shared_ptr<Runtime> runtime)
       : minions_(data->minions),
         authenticator_(std::move(authenticator)),
         permissions_(std::move(permissions)),
@@ -371,12 +306,63 @@ class EmbeddedMaster : public master::Master {
   const std::unique_ptr<auth::Permissions> permissions_;
   const RuleTargets targets_;
   const std::vector<std::string> pillar_functions_ = native_names("pillar");
-  const std::shared_ptr<EmbeddedRuntime> runtime_;
+  const std::shared_ptr<Runtime> runtime_;
   LocalCaller local_caller_;
   MasterCaller master_caller_;
 };
 
 }  // namespace
+
+Runtime::Runtime(const Options& options, std::shared_ptr<Jobs> jobs)
+    : jobs_(std::move(jobs)),
+      keys_(std::make_shared<GeneratedKeys>()),
+      workers_({options.max_workers, options.max_queued}) {}
+
+void Runtime::observe(std::shared_ptr<master::JobObserver> observer) {
+  jobs_->announcer().observe(std::move(observer));
+}
+
+const returner::WriteCounts& Runtime::writes() const {
+  return jobs_->returners().writes();
+}
+
+void Runtime::announce_minions() {
+  const MutexLock lock(mutex_);
+  for (const std::string& id : minions_) {
+    if (!started_.contains(id)) jobs_->announcer().minion_start(id);
+  }
+  for (const std::string& id : started_) {
+    if (!minions_.contains(id)) jobs_->announcer().minion_gone(id);
+  }
+  started_ = minions_;
+}
+
+std::vector<UnmatchedRulePart> Runtime::unmatched_rule_parts(
+    const std::vector<auth::EauthOptions>& external_auth) const {
+  MutexLock lock(mutex_);
+  const std::shared_ptr<const MasterData> data = data_.lock();
+  lock.unlock();
+  return data == nullptr ? std::vector<UnmatchedRulePart>() : find_unmatched(*data, external_auth);
+}
+
+std::size_t Runtime::shutdown(SteadyTime deadline) {
+  std::size_t interrupted = 0;
+  if (!workers_.close(deadline)) {
+    // Each running call first gets an interrupted return. The value that its function returns after the
+    // stop request is then dropped, because the call already has a return.
+    interrupted = jobs_->interrupt_all();
+    workers_.stop();
+  }
+  if (const Result<void> flushed = jobs_->returners().flush(); !flushed) log::error(flushed.error().message);
+  return interrupted;
+}
+
+void Runtime::set_data(const std::shared_ptr<const MasterData>& data) {
+  const MutexLock lock(mutex_);
+  data_ = data;
+  minions_.clear();
+  for (const Minion& minion : data->minions->all()) minions_.insert(minion.id);
+}
 
 std::shared_ptr<Runtime> make_runtime(const Options& options, std::unique_ptr<returner::Returners> returners,
                                       const std::shared_ptr<store::Store>& store, const Clock& clock,
@@ -385,7 +371,7 @@ std::shared_ptr<Runtime> make_runtime(const Options& options, std::unique_ptr<re
   announcer->watch(returners->master_job_cache());
   auto jobs = std::make_shared<Jobs>(std::move(returners), store, clock, options, std::move(announcer),
                                      std::move(reserve_jids));
-  return std::make_shared<EmbeddedRuntime>(options, std::move(jobs));
+  return std::make_shared<Runtime>(options, std::move(jobs));
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const Options& options,
@@ -398,12 +384,11 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!targets) return std::move(targets).error();
   Result<std::shared_ptr<const Modules>> modules = Modules::make(options.modules);
   if (!modules) return std::move(modules).error();
-  const auto embedded_runtime = std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));
   const auto data = std::make_shared<const MasterData>(
-      MasterData{*std::move(minions), *std::move(modules), options.config_values, embedded_runtime->keys()});
-  embedded_runtime->set_data(data);
+      MasterData{*std::move(minions), *std::move(modules), options.config_values, runtime->keys()});
+  runtime->set_data(data);
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
-      data, std::move(authenticator), std::move(permissions), *std::move(targets), embedded_runtime));
+      data, std::move(authenticator), std::move(permissions), *std::move(targets), std::move(runtime)));
 }
 
 }  // namespace rest_fcgi::embedded

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,11 +12,13 @@
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/job_observer.h"
 #include "rest_fcgi/master/master.h"
+#include "rest_fcgi/master/workers.h"
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/store/store.h"
 
@@ -29,31 +34,50 @@ struct UnmatchedRulePart {
   std::vector<std::string> names;  ///< `names` are existing names that the rule may have meant.
 };
 
+class GeneratedKeys;
+class Jobs;
+struct MasterData;
+
 /// The state of the engine `embedded` that outlives a reload of the configuration. Thread-safe.
 class Runtime {
  public:
-  virtual ~Runtime() = default;
+  Runtime(const Options& options, std::shared_ptr<Jobs> jobs);
 
   /// Reports each job of this process to `observer`. REQUIRES: the runtime has no jobs yet.
-  virtual void observe(std::shared_ptr<master::JobObserver> observer) = 0;
+  void observe(std::shared_ptr<master::JobObserver> observer);
 
   /// Returns the counters of the writes to the job caches.
-  [[nodiscard]] virtual const returner::WriteCounts& writes() const = 0;
+  [[nodiscard]] const returner::WriteCounts& writes() const;
 
   /// Announces the minions that were added or removed since the last call. REQUIRES: the latest master serves
   /// requests.
-  virtual void announce_minions() = 0;
+  void announce_minions();
 
   /// Returns the parts of rules that match no function or minion of the latest master. May start Python to
   /// list the functions of installed modules, and then blocks. REQUIRES: the latest master was made with
   /// these rules and still exists.
-  [[nodiscard]] virtual std::vector<UnmatchedRulePart> unmatched_rule_parts(
-      const std::vector<auth::EauthOptions>& external_auth) const = 0;
+  [[nodiscard]] std::vector<UnmatchedRulePart> unmatched_rule_parts(
+      const std::vector<auth::EauthOptions>& external_auth) const;
 
   /// Refuses new jobs, and waits for the running calls until `deadline`. Then records each remaining call as
   /// interrupted, asks it to stop, and returns the number of these calls. REQUIRES: `shutdown` is called only
   /// once.
-  virtual std::size_t shutdown(SteadyTime deadline) = 0;
+  std::size_t shutdown(SteadyTime deadline);
+
+  // The masters of this runtime use the following members.
+  void set_data(const std::shared_ptr<const MasterData>& data);
+  [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
+  [[nodiscard]] const std::shared_ptr<GeneratedKeys>& keys() const noexcept { return keys_; }
+  [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
+
+ private:
+  const std::shared_ptr<Jobs> jobs_;
+  const std::shared_ptr<GeneratedKeys> keys_;
+  mutable Mutex mutex_;
+  std::weak_ptr<const MasterData> data_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> minions_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> started_ GUARDED_BY(mutex_);
+  master::Workers workers_;  // Is destroyed first, because the tasks on the worker threads use `jobs_`.
 };
 
 /// Makes a runtime. Processes that share `store` see the jobs of all these processes.
