@@ -61,8 +61,8 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
   made->eauths_ = *std::move(eauths);
   made->token_life_rule_ = options.token_expire_user_override;
   made->tokens_ = *std::move(tokens);
-  made->logins_ = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store), nullptr,
-                               std::move(counts));
+  made->logins_ = std::make_unique<Logins>(options.login_guard, options.auth_cache_ttl, clock,
+                                           std::move(store), nullptr, std::move(counts));
   return made;
 }
 

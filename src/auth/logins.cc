@@ -75,281 +75,244 @@ LoginCounts::What count_of(const Done& done) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// The result of a successful check, which later logins with the same credentials use. Every request may use
-/// the grant until `end`, and the request that made the check until its `deadline`. A request with an earlier
-/// deadline may use the grant for the time `kForOthers`, because this request may have waited for the check.
-struct Remembered {
-  std::shared_ptr<const Grant> grant;
-  SteadyTime since;
-  SteadyTime end;
-  SteadyTime deadline;
+}  // namespace
 
-  [[nodiscard]] bool is_for(SteadyTime now, SteadyTime of_request) const {
-    const bool is_part = of_request < deadline && now < since + kForOthers;
-    return now < end || (of_request == deadline && now < deadline) || is_part;
-  }
-};
+struct Logins::State {
+  /// The result of a successful check, which later logins with the same credentials use. Every request may
+  /// use the grant until `end`, and the request that made the check until its `deadline`. A request with an
+  /// earlier deadline may use the grant for the time `kForOthers`, because this request may have waited for
+  /// the check.
+  struct Remembered {
+    std::shared_ptr<const Grant> grant;
+    SteadyTime since;
+    SteadyTime end;
+    SteadyTime deadline;
 
-class GuardedLogins final : public Logins {
- public:
-  GuardedLogins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
-                std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations,
-                std::shared_ptr<LoginCounts> counts)
-      : guard_(guard, std::move(store), clock,
-               [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
-        ttl_(ttl),
-        clock_(clock),
-        revocations_(std::move(revocations)),
-        counts_(std::move(counts)) {}
+    [[nodiscard]] bool is_for(SteadyTime now, SteadyTime of_request) const {
+      const bool is_part = of_request < deadline && now < since + kForOthers;
+      return now < end || (of_request == deadline && now < deadline) || is_part;
+    }
+  };
 
-  Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
-                std::string_view stamp) override;
-  Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
-  Result<void> guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
-                       SteadyTime deadline) override;
-  Result<void> log_out(const Credentials& credentials, const Grant& grant) override;
-  void forget(const Credentials& credentials, const Grant& grant) override;
-
- private:
   /// One thread makes a check. Other threads with the same credentials wait for its result.
   using Flight = std::promise<Outcome>;
 
+  /// Returns whether earlier failed logins of the user still count. Callers look for a remembered grant only
+  /// after this check. Otherwise a guesser beyond the limit would learn that a password is right.
+  Result<bool> admit(const Credentials& credentials) {
+    const std::string_view beyond = beyond_limits(credentials);
+    if (!beyond.empty()) return refused("limits", beyond, credentials);
+    const bool is_user = credentials.kind == Credentials::Kind::eauth;
+    return is_user ? guard.check(who_of(credentials)) : false;
+  }
+
   /// Counts the result of a login with a password for the metrics. Returns `done` unchanged.
   template <class Done>
-  Done counted(const Credentials& credentials, Done done);
-  Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,
-                          std::string_view stamp);
-  Result<void> guarded_uncounted(const Credentials& credentials, const std::function<Result<void>()>& attempt,
-                                 SteadyTime deadline);
-  Result<bool> admit(const Credentials& credentials);
-  Outcome find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
-                         SteadyTime deadline);
-  [[nodiscard]] Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;
-  Outcome find_or_check(const Credentials& credentials, const Key& key, const Check& check,
-                        SteadyTime deadline);
-  [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
-                                                        SteadyTime deadline) const REQUIRES(mutex_);
-  // If `grants_` is full, removes the grants that no request may use any more. If all grants are in use,
-  // removes all grants.
-  void make_room(SteadyTime now) REQUIRES(mutex_);
-  Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
-                        SteadyTime deadline, Flight& flight);
-  Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline);
-  Outcome check_token(const Credentials& credentials, const Check& check);
-  [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
-                                    const Credentials& credentials);
+  Done counted(const Credentials& credentials, Done done) {
+    if (counts != nullptr && credentials.kind == Credentials::Kind::eauth) counts->note(count_of(done));
+    return done;
+  }
 
-  LoginGuard guard_;
-  const KeyedDigest digest_;
-  const std::chrono::seconds ttl_;
-  const Clock& clock_;
-  const std::shared_ptr<RevocationList> revocations_;
-  const std::shared_ptr<LoginCounts> counts_;
-  Mutex mutex_;
-  Table<Remembered> grants_ GUARDED_BY(mutex_);
-  Table<std::shared_future<Outcome>> flights_ GUARDED_BY(mutex_);
+  Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                          std::string_view stamp) {
+    const Result<bool> has_failed = admit(credentials);
+    if (!has_failed) return has_failed.error();
+    Outcome grant = find_unrevoked(credentials, key_of(credentials, stamp), check, deadline);
+    if (grant && *has_failed) guard.reset(who_of(credentials));
+    return grant;
+  }
+
+  Outcome find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
+                         SteadyTime deadline) {
+    const bool is_token = credentials.kind == Credentials::Kind::token;
+    if (revocations == nullptr) return find_or_check(credentials, key, check, deadline);
+    const Result<bool> is_revoked = is_token ? revocations->has(credentials.token) : false;
+    if (!is_revoked) return is_revoked.error();
+    if (*is_revoked) return refused("token", "the token was revoked by a logout", credentials);
+    Outcome grant = find_or_check(credentials, key, check, deadline);
+    if (!grant) return grant;
+    const Result<bool> is_user_revoked =
+        revocations->has_user((*grant)->eauth, (*grant)->name, (*grant)->start);
+    if (!is_user_revoked) return is_user_revoked.error();
+    if (!*is_user_revoked) return grant;
+    forget(credentials, **grant);
+    if (is_token) return refused("token", "all tokens of its user were revoked", credentials);
+    return find_or_check(credentials, key, check, deadline);
+  }
+
+  [[nodiscard]] Key key_of(const Credentials& credentials, std::string_view stamp = {}) const {
+    if (credentials.kind == Credentials::Kind::token) return digest.of({{}, {}, credentials.token.reveal()});
+    return digest.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
+  }
+
+  [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
+                                                        SteadyTime deadline) const REQUIRES(mutex) {
+    const auto found = grants.find(key);
+    const bool is_good = found != grants.end() && found->second.is_for(now, deadline) &&
+                         clock.wall() < found->second.grant->expire;
+    return is_good ? found->second.grant : nullptr;
+  }
+
+  Outcome find_or_check(const Credentials& credentials, const Key& key, const Check& check,
+                        SteadyTime deadline) {
+    for (;;) {
+      MutexLock lock(mutex);
+      const SteadyTime now = clock.steady();
+      if (auto grant = remembered(key, now, deadline)) return grant;
+      const auto found = flights.find(key);
+      if (found == flights.end()) {
+        Flight flight;
+        flights.emplace(key, flight.get_future().share());
+        lock.unlock();
+        return check_for_all(credentials, key, check, deadline, flight);
+      }
+      const std::shared_future<Outcome> flight = found->second;
+      const bool was_good = grants.contains(key);
+      lock.unlock();
+      const auto kept = was_good ? Limiter::Pass() : guard.keep_thread(LoginGuard::Share::others_check);
+      if (!kept) return kept.error();
+      if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
+          std::future_status::ready) {
+        return Error{ErrorKind::timeout,
+                     "Another request is checking the same credentials, and this check did not end in time; "
+                     "try again."};
+      }
+      // The other thread may have had an earlier deadline. If its check timed out before `deadline`, this
+      // thread checks the credentials itself.
+      const Outcome& outcome = flight.get();
+      const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
+      if (!may_check || clock.steady() >= deadline) return outcome;
+    }
+  }
+
+  /// If `grants` is full, removes the grants that no request may use any more. If all grants are in use,
+  /// removes all grants.
+  void make_room(SteadyTime now) REQUIRES(mutex) {
+    if (grants.size() < kMaxRemembered) return;
+    std::erase_if(grants,
+                  [now](const auto& entry) { return !entry.second.is_for(now, entry.second.deadline); });
+    if (grants.size() >= kMaxRemembered) grants.clear();
+  }
+
+  /// Gives the outcome also to the threads that wait for this check, even after an exception. Stores the
+  /// grant and removes the running check from `flights` under one lock, so that each other thread finds one
+  /// of the two.
+  Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
+                        SteadyTime deadline, Flight& flight) {
+    const auto land = [&](const Outcome& outcome) {
+      const MutexLock lock(mutex);
+      if (outcome) {
+        const SteadyTime now = clock.steady();
+        make_room(now);
+        grants.insert_or_assign(key,
+                                Remembered{*outcome, now, now + std::min(ttl, (*outcome)->keep), deadline});
+      }
+      flights.erase(key);
+      flight.set_value(outcome);
+    };
+    try {
+      const bool is_token = credentials.kind == Credentials::Kind::token;
+      Outcome outcome = is_token ? check_token(credentials, check) : check_user(credentials, check, deadline);
+      land(outcome);
+      return outcome;
+    } catch (...) {
+      land(Error{ErrorKind::internal, "An exception ended the check of these credentials."});
+      throw;
+    }
+  }
+
+  Outcome check_token(const Credentials& credentials, const Check& check) {
+    const auto thread = guard.keep_thread(LoginGuard::Share::token);
+    if (!thread) return thread.error();
+    auto grant = check(credentials);
+    if (grant) return std::make_shared<const Grant>(*std::move(grant));
+    if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
+    return refused("token", grant.error().message, credentials);
+  }
+
+  Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+    auto attempt = guard.begin(who_of(credentials), deadline);
+    if (!attempt) return std::move(attempt).error();
+    auto grant = check(credentials);
+    if (grant) {
+      attempt->succeeded();
+      return std::make_shared<const Grant>(*std::move(grant));
+    }
+    const Error& error = grant.error();
+    const bool is_guess =
+        error.kind == ErrorKind::authentication || error.kind == ErrorKind::internal || error.counts_as_guess;
+    return is_guess ? failed(*attempt, error, credentials) : error;
+  }
+
+  static Error failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
+    if (auto waited = attempt.failed(); !waited) return std::move(waited).error();
+    const bool is_refusal = error.kind == ErrorKind::authentication;
+    return is_refusal ? refused("verification", error.message, credentials) : std::move(error);
+  }
+
+  Result<void> guarded_uncounted(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                                 SteadyTime deadline) {
+    if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
+    auto begun = guard.begin(who_of(credentials), deadline);
+    if (!begun) return std::move(begun).error();
+    Result<void> done = attempt();
+    // Only an authentication error counts as a wrong password. Other errors say nothing about the password.
+    if (done) begun->succeeded();
+    if (done || done.error().kind != ErrorKind::authentication) return done;
+    return failed(*begun, std::move(done).error(), credentials);
+  }
+
+  void forget(const Credentials& credentials, const Grant& grant) {
+    const Key key = key_of(credentials);
+    const MutexLock lock(mutex);
+    const auto found = grants.find(key);
+    if (found != grants.end() && found->second.grant.get() == &grant) grants.erase(found);
+  }
+
+  LoginGuard guard;
+  const std::chrono::seconds ttl;
+  const Clock& clock;
+  const std::shared_ptr<RevocationList> revocations;
+  const std::shared_ptr<LoginCounts> counts;
+  const KeyedDigest digest{};
+  Mutex mutex{};
+  Table<Remembered> grants GUARDED_BY(mutex){};
+  Table<std::shared_future<Outcome>> flights GUARDED_BY(mutex){};
 };
 
-/// Returns whether earlier failed logins of the user still count. Callers look for a remembered grant only
-/// after this check. Otherwise a guesser beyond the limit would learn that a password is right.
-Result<bool> GuardedLogins::admit(const Credentials& credentials) {
-  const std::string_view beyond = beyond_limits(credentials);
-  if (!beyond.empty()) return refused("limits", beyond, credentials);
-  const bool is_user = credentials.kind == Credentials::Kind::eauth;
-  return is_user ? guard_.check(who_of(credentials)) : false;
+Logins::Logins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
+               std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations,
+               std::shared_ptr<LoginCounts> counts)
+    : state_(new State{LoginGuard(guard, std::move(store), clock,
+                                  [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
+                       ttl, clock, std::move(revocations), std::move(counts)}) {}
+
+Logins::~Logins() = default;
+
+Outcome Logins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                      std::string_view stamp) {
+  return state_->counted(credentials, state_->login_uncounted(credentials, check, deadline, stamp));
 }
 
-template <class Done>
-Done GuardedLogins::counted(const Credentials& credentials, Done done) {
-  if (counts_ != nullptr && credentials.kind == Credentials::Kind::eauth) counts_->note(count_of(done));
-  return done;
+Outcome Logins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+  const Result<bool> admitted = state_->admit(credentials);
+  return state_->counted(
+      credentials, admitted ? state_->check_user(credentials, check, deadline) : Outcome(admitted.error()));
 }
 
-Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
-                             std::string_view stamp) {
-  return counted(credentials, login_uncounted(credentials, check, deadline, stamp));
-}
-
-Outcome GuardedLogins::login_uncounted(const Credentials& credentials, const Check& check,
-                                       SteadyTime deadline, std::string_view stamp) {
-  const Result<bool> has_failed = admit(credentials);
-  if (!has_failed) return has_failed.error();
-  Outcome grant = find_unrevoked(credentials, key_of(credentials, stamp), check, deadline);
-  if (grant && *has_failed) guard_.reset(who_of(credentials));
-  return grant;
-}
-
-Outcome GuardedLogins::find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
-                                      SteadyTime deadline) {
-  const bool is_token = credentials.kind == Credentials::Kind::token;
-  if (revocations_ == nullptr) return find_or_check(credentials, key, check, deadline);
-  const Result<bool> is_revoked = is_token ? revocations_->has(credentials.token) : false;
-  if (!is_revoked) return is_revoked.error();
-  if (*is_revoked) return refused("token", "the token was revoked by a logout", credentials);
-  Outcome grant = find_or_check(credentials, key, check, deadline);
-  if (!grant) return grant;
-  const Result<bool> is_user_revoked =
-      revocations_->has_user((*grant)->eauth, (*grant)->name, (*grant)->start);
-  if (!is_user_revoked) return is_user_revoked.error();
-  if (!*is_user_revoked) return grant;
-  forget(credentials, **grant);
-  if (is_token) return refused("token", "all tokens of its user were revoked", credentials);
-  return find_or_check(credentials, key, check, deadline);
-}
-
-Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  const Result<bool> admitted = admit(credentials);
-  return counted(credentials,
-                 admitted ? check_user(credentials, check, deadline) : Outcome(admitted.error()));
-}
-
-Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
-  if (credentials.kind == Credentials::Kind::token) return digest_.of({{}, {}, credentials.token.reveal()});
-  return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
-}
-
-Result<void> GuardedLogins::log_out(const Credentials& credentials, const Grant& grant) {
-  auto revoked = revocations_->add(credentials.token, grant.expire);
+Result<void> Logins::log_out(const Credentials& credentials, const Grant& grant) {
+  auto revoked = state_->revocations->add(credentials.token, grant.expire);
   if (revoked) forget(credentials, grant);
   return revoked;
 }
 
-std::shared_ptr<const Grant> GuardedLogins::remembered(const Key& key, SteadyTime now,
-                                                       SteadyTime deadline) const {
-  const auto found = grants_.find(key);
-  const bool is_good = found != grants_.end() && found->second.is_for(now, deadline) &&
-                       clock_.wall() < found->second.grant->expire;
-  return is_good ? found->second.grant : nullptr;
+Result<void> Logins::guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                             SteadyTime deadline) {
+  return state_->counted(credentials, state_->guarded_uncounted(credentials, attempt, deadline));
 }
 
-Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& key, const Check& check,
-                                     SteadyTime deadline) {
-  for (;;) {
-    MutexLock lock(mutex_);
-    const SteadyTime now = clock_.steady();
-    if (auto grant = remembered(key, now, deadline)) return grant;
-    const auto found = flights_.find(key);
-    if (found == flights_.end()) {
-      Flight flight;
-      flights_.emplace(key, flight.get_future().share());
-      lock.unlock();
-      return check_for_all(credentials, key, check, deadline, flight);
-    }
-    const std::shared_future<Outcome> flight = found->second;
-    const bool was_good = grants_.contains(key);
-    lock.unlock();
-    const auto kept = was_good ? Limiter::Pass() : guard_.keep_thread(LoginGuard::Share::others_check);
-    if (!kept) return kept.error();
-    if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
-        std::future_status::ready) {
-      return Error{
-          ErrorKind::timeout,
-          "Another request is checking the same credentials, and this check did not end in time; try again."};
-    }
-    // The other thread may have had an earlier deadline. If its check timed out before `deadline`, this
-    // thread checks the credentials itself.
-    const Outcome& outcome = flight.get();
-    const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
-    if (!may_check || clock_.steady() >= deadline) return outcome;
-  }
-}
-
-void GuardedLogins::make_room(SteadyTime now) {
-  if (grants_.size() < kMaxRemembered) return;
-  std::erase_if(grants_,
-                [now](const auto& entry) { return !entry.second.is_for(now, entry.second.deadline); });
-  if (grants_.size() >= kMaxRemembered) grants_.clear();
-}
-
-/// Gives the outcome also to the threads that wait for this check, even after an exception. Stores the grant
-/// and removes the running check from `flights_` under one lock, so that each other thread finds one of the
-/// two.
-Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
-                                     SteadyTime deadline, Flight& flight) {
-  const auto land = [&](const Outcome& outcome) {
-    const MutexLock lock(mutex_);
-    if (outcome) {
-      const SteadyTime now = clock_.steady();
-      make_room(now);
-      grants_.insert_or_assign(key,
-                               Remembered{*outcome, now, now + std::min(ttl_, (*outcome)->keep), deadline});
-    }
-    flights_.erase(key);
-    flight.set_value(outcome);
-  };
-  try {
-    const bool is_token = credentials.kind == Credentials::Kind::token;
-    Outcome outcome = is_token ? check_token(credentials, check) : check_user(credentials, check, deadline);
-    land(outcome);
-    return outcome;
-  } catch (...) {
-    land(Error{ErrorKind::internal, "An exception ended the check of these credentials."});
-    throw;
-  }
-}
-
-Outcome GuardedLogins::check_token(const Credentials& credentials, const Check& check) {
-  const auto thread = guard_.keep_thread(LoginGuard::Share::token);
-  if (!thread) return thread.error();
-  auto grant = check(credentials);
-  if (grant) return std::make_shared<const Grant>(*std::move(grant));
-  if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
-  return refused("token", grant.error().message, credentials);
-}
-
-Outcome GuardedLogins::check_user(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  auto attempt = guard_.begin(who_of(credentials), deadline);
-  if (!attempt) return std::move(attempt).error();
-  auto grant = check(credentials);
-  if (grant) {
-    attempt->succeeded();
-    return std::make_shared<const Grant>(*std::move(grant));
-  }
-  const Error& error = grant.error();
-  const bool is_guess =
-      error.kind == ErrorKind::authentication || error.kind == ErrorKind::internal || error.counts_as_guess;
-  return is_guess ? failed(*attempt, error, credentials) : error;
-}
-
-Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
-  if (auto waited = attempt.failed(); !waited) return std::move(waited).error();
-  const bool is_refusal = error.kind == ErrorKind::authentication;
-  return is_refusal ? refused("verification", error.message, credentials) : std::move(error);
-}
-
-Result<void> GuardedLogins::guarded(const Credentials& credentials,
-                                    const std::function<Result<void>()>& attempt, SteadyTime deadline) {
-  return counted(credentials, guarded_uncounted(credentials, attempt, deadline));
-}
-
-Result<void> GuardedLogins::guarded_uncounted(const Credentials& credentials,
-                                              const std::function<Result<void>()>& attempt,
-                                              SteadyTime deadline) {
-  if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
-  auto begun = guard_.begin(who_of(credentials), deadline);
-  if (!begun) return std::move(begun).error();
-  Result<void> done = attempt();
-  // Only an authentication error counts as a wrong password. Other errors say nothing about the password.
-  if (done) begun->succeeded();
-  if (done || done.error().kind != ErrorKind::authentication) return done;
-  return failed(*begun, std::move(done).error(), credentials);
-}
-
-void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
-  const Key key = key_of(credentials);
-  const MutexLock lock(mutex_);
-  const auto found = grants_.find(key);
-  if (found != grants_.end() && found->second.grant.get() == &grant) grants_.erase(found);
-}
-
-}  // namespace
-
-std::unique_ptr<Logins> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                     const Clock& clock, std::shared_ptr<store::Store> store,
-                                     std::shared_ptr<RevocationList> revocations,
-                                     std::shared_ptr<LoginCounts> counts) {
-  return std::make_unique<GuardedLogins>(guard, ttl, clock, std::move(store), std::move(revocations),
-                                         std::move(counts));
+void Logins::forget(const Credentials& credentials, const Grant& grant) {
+  state_->forget(credentials, grant);
 }
 
 }  // namespace rest_fcgi::auth

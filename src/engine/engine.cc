@@ -40,8 +40,9 @@ Result<SaltEngine> make_salt_engine(const config::Settings& settings,
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
                                                          const SaltEngine& salt, const Runtime& runtime) {
-  auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
-                                   runtime.store, salt.revocations, runtime.logins);
+  auto logins =
+      std::make_unique<auth::Logins>(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
+                                     runtime.store, salt.revocations, runtime.logins);
   auto master = salt::make_master(settings.salt, std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
   return recording::make_master(*std::move(master), salt.recorder);

@@ -37,7 +37,8 @@ class LoginsFixture {
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
                          std::chrono::seconds ttl = std::chrono::seconds(30),
                          std::shared_ptr<RevocationList> revocations = nullptr) {
-    remote = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations), counts);
+    remote =
+        std::make_unique<Logins>(guard, ttl, clock, *store::Store::open({}), std::move(revocations), counts);
   }
 
   Result<std::shared_ptr<const Grant>> login(const Credentials& credentials) {

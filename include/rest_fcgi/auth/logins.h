@@ -70,14 +70,13 @@ class Logins {
   /// authentication, internal, and any error whose `counts_as_guess` is true.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// Makes a Logins object that remembers a Grant for the time `ttl`. If `ttl` is 0, only the chunks
+  /// Makes an object that remembers a Grant for the time `ttl`. If `ttl` is 0, only the chunks
   /// (commands) of one request share a Grant. `clock` must outlive the object. `revocations` and `counts` may
   /// be null.
-  static std::unique_ptr<Logins> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                      const Clock& clock, std::shared_ptr<store::Store> store,
-                                      std::shared_ptr<RevocationList> revocations = nullptr,
-                                      std::shared_ptr<LoginCounts> counts = nullptr);
-  virtual ~Logins() = default;
+  Logins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
+         std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations = nullptr,
+         std::shared_ptr<LoginCounts> counts = nullptr);
+  ~Logins();
 
   /// Returns a remembered Grant of these credentials, or the result of `check`. If another thread is checking
   /// these credentials, waits for the result of that thread. All calls for one request have the same
@@ -87,24 +86,28 @@ class Logins {
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.
-  virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
-                        std::string_view stamp = {}) = 0;
+  Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                std::string_view stamp = {});
 
   /// Checks a password without a remembered Grant, so that each login gets its own token.
-  virtual Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) = 0;
+  Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline);
 
   /// Calls the function `attempt`, which sends a user name and a password to the master. The limit on
   /// password guesses applies. An authentication error of `attempt` counts as a guess. Errors: those of
   /// `login` and `attempt`. REQUIRES: the credentials are of the kind eauth.
-  virtual Result<void> guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
-                               SteadyTime deadline) = 0;
+  Result<void> guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                       SteadyTime deadline);
 
   /// Revokes a token of a Salt master. REQUIRES: the credentials are of the kind token, and the argument
-  /// `revocations` of `make` was not null.
-  virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
+  /// `revocations` of the constructor was not null.
+  Result<void> log_out(const Credentials& credentials, const Grant& grant);
 
   /// Forgets a remembered Grant. The caller does this after the master has refused the Grant's token.
-  virtual void forget(const Credentials& credentials, const Grant& grant) = 0;
+  void forget(const Credentials& credentials, const Grant& grant);
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace rest_fcgi::auth

@@ -49,8 +49,8 @@ class SaltWorld {
     REQUIRE(runtime);
     runtime_ = *runtime;
     const std::shared_ptr<store::Store> store = *store::Store::open({});
-    auto logins = auth::Logins::make(guard, ttl, system_clock(), store,
-                                     std::make_shared<auth::RevocationList>(store, system_clock()));
+    auto logins = std::make_unique<auth::Logins>(
+        guard, ttl, system_clock(), store, std::make_shared<auth::RevocationList>(store, system_clock()));
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);
     auto master = salt::make_master(options, std::move(logins), *std::move(permissions), runtime_);
