@@ -26,7 +26,6 @@ constexpr std::size_t kMinToken = 32;   // `kMinToken` is a token's length with 
 constexpr std::size_t kMaxToken = 128;  // `kMaxToken` is a token's length with Salt's `hash_type: sha512`.
 constexpr std::size_t kMaxLoginToken = 16384;
 constexpr std::size_t kMaxRemembered = 4096;
-constexpr std::chrono::seconds kForOthers{5};
 constexpr std::chrono::hours kLongestWait{24};
 
 bool has_nul(std::string_view text) {
@@ -79,18 +78,16 @@ using Table = std::unordered_map<Key, Value, DigestHash>;
 
 struct Logins::State {
   /// The result of a successful check, which later logins with the same credentials use. Every request may
-  /// use the grant until `end`, and the request that made the check until its `deadline`. A request with an
-  /// earlier deadline may use the grant for the time `kForOthers`, because this request may have waited for
-  /// the check.
+  /// use the grant until `end`. A request that began before the check ended may use the grant until
+  /// `deadline`, the deadline of the request that made the check.
   struct Remembered {
     std::shared_ptr<const Grant> grant;
-    SteadyTime since;
+    SteadyTime checked;
     SteadyTime end;
     SteadyTime deadline;
 
-    [[nodiscard]] bool is_for(SteadyTime now, SteadyTime of_request) const {
-      const bool is_part = of_request < deadline && now < since + kForOthers;
-      return now < end || (of_request == deadline && now < deadline) || is_part;
+    [[nodiscard]] bool is_for(SteadyTime now, SteadyTime request_start) const REQUIRES(mutex) {
+      return now < end || (request_start <= checked && now < deadline);
     }
   };
 
@@ -146,9 +143,9 @@ struct Logins::State {
   }
 
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
-                                                        SteadyTime deadline) const REQUIRES(mutex) {
+                                                        SteadyTime request_start) const REQUIRES(mutex) {
     const auto found = grants.find(key);
-    const bool is_good = found != grants.end() && found->second.is_for(now, deadline) &&
+    const bool is_good = found != grants.end() && found->second.is_for(now, request_start) &&
                          clock.wall() < found->second.grant->expire;
     return is_good ? found->second.grant : nullptr;
   }
@@ -158,7 +155,7 @@ struct Logins::State {
     for (;;) {
       MutexLock lock(mutex);
       const SteadyTime now = clock.steady();
-      if (auto grant = remembered(key, now, deadline)) return grant;
+      if (auto grant = remembered(key, now, credentials.request_start)) return grant;
       const auto found = flights.find(key);
       if (found == flights.end()) {
         Flight flight;
@@ -189,8 +186,7 @@ struct Logins::State {
   /// removes all grants.
   void make_room(SteadyTime now) REQUIRES(mutex) {
     if (grants.size() < kMaxRemembered) return;
-    std::erase_if(grants,
-                  [now](const auto& entry) { return !entry.second.is_for(now, entry.second.deadline); });
+    std::erase_if(grants, [now](const auto& entry) { return !entry.second.is_for(now, SteadyTime::min()); });
     if (grants.size() >= kMaxRemembered) grants.clear();
   }
 

@@ -100,6 +100,7 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
       chunk.credentials = {.kind = Credentials::Kind::token, .token = call.token};
     }
     chunk.credentials.remote = context.remote();
+    chunk.credentials.request_start = context.start;
   }
   return chunks;
 }

@@ -149,7 +149,10 @@ CallMaster master_caller(const RequestContext& context) {
     auto chunks = lowstate::read(document.root(), limits, {.has_credentials = true});
     if (!chunks) return Json();
     for (lowstate::Chunk& chunk : *chunks) {
-      chunk.credentials = {.kind = auth::Credentials::Kind::token, .token = token, .remote = remote};
+      chunk.credentials = {.kind = auth::Credentials::Kind::token,
+                           .token = token,
+                           .remote = remote,
+                           .request_start = clock->steady()};
     }
     AuditTrail trail(*clock, remote, as_json);
     const Admission admission = admit(client, *chunks, {clock->steady() + kSessionTimeout, true}, trail);
@@ -171,8 +174,10 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
   auto chunks =
       lowstate::read(document.root(), context.app.options.common.lowstate, {.has_credentials = true});
   if (!chunks) return needs;
-  chunks->front().credentials = {
-      .kind = auth::Credentials::Kind::token, .token = session.token, .remote = context.remote()};
+  chunks->front().credentials = {.kind = auth::Credentials::Kind::token,
+                                 .token = session.token,
+                                 .remote = context.remote(),
+                                 .request_start = context.start};
   const auto permit = context.app.client->admit(chunks->front(), context.deadline);
   if (!permit) {
     needs.refused = permit.error().message;

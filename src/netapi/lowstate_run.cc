@@ -55,7 +55,8 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
     // The error has no user, because the login comes later.
     if (auto may = options.check_address(credentials.username); !may) return std::move(may).error();
   }
-  if (options.check_address && credentials.kind == Credentials::Kind::token) {
+  const bool is_known = before != nullptr && credentials.same_as(before->chunk().credentials);
+  if (options.check_address && credentials.kind == Credentials::Kind::token && !is_known) {
     const auto session = client.master().session(credentials.token, options.deadline);
     if (!session) return session.error();
     if (auto may = check(session->user, session->eauth); !may) return std::move(may).error();

@@ -114,6 +114,7 @@ struct RequestContext {
   JsonDocument& document;
   AuditTrail& trail;
   SteadyTime deadline;
+  SteadyTime start = app.clock.steady();
   const Route* route = nullptr;
   std::vector<std::string> below;  ///< `below` has the parts of the request's path below the route's path.
   std::string base;  ///< `base` is the path of the application at its web server or mount, such as `/api`.

@@ -54,7 +54,10 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
   if (auto parsed = document.parse(*environ.body, options.lowstate.json); !parsed) return parsed.error();
   Result<std::vector<Chunk>> chunks = lowstate::read(document.root(), options.lowstate);
   if (!chunks) return chunks;
-  for (Chunk& chunk : *chunks) chunk.credentials.remote = environ.get("REMOTE_ADDR");
+  for (Chunk& chunk : *chunks) {
+    chunk.credentials.remote = environ.get("REMOTE_ADDR");
+    chunk.credentials.request_start = app.clock.steady();
+  }
   return chunks;
 }
 

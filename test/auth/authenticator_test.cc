@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/authenticator.h"
 
-#include <atomic>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -21,12 +20,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// The authenticator takes logins with the same deadline as one request, and checks equal credentials in one
-/// request only once. Each call therefore returns a different deadline.
-SteadyTime request_end() {
-  static std::atomic<int> requests = 0;
-  return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
-}
+constexpr SteadyTime kLater{std::chrono::hours(24 * 365)};
 
 /// An authenticator whose password file has the user `fred` with the password `sesame`. The password of the
 /// eauth `sharedsecret` is `canary`.
@@ -47,14 +41,14 @@ struct AuthenticatorFixture {
 
   Result<Identity> login(std::string_view username, std::string_view password,
                          std::string_view eauth = "file") {
-    return authenticator->authenticate(with_password(username, password, eauth), request_end());
+    return authenticator->authenticate(with_password(username, password, eauth), kLater);
   }
 
   /// Checks that the message is the usual one, and that the log has the text `cause`.
   void refuses(const Credentials& credentials, std::string_view cause) {
     CAPTURE(cause);
     const test::CapturedLog log;
-    const Error refused = authenticator->authenticate(credentials, request_end()).error();
+    const Error refused = authenticator->authenticate(credentials, kLater).error();
     CHECK(refused.kind == ErrorKind::authentication);
     CHECK(refused.message == "Authorization error occurred.");
     CAPTURE(log.text());
@@ -104,7 +98,7 @@ TEST_CASE("guesses are refused alike for a user, an unknown user and a back end 
     CHECK(fixture.login(user, "sesame", eauth).error().kind == ErrorKind::throttled);
     Credentials elsewhere = with_password("fred", "sesame", "file");
     elsewhere.remote = "192.0.2.8";
-    CHECK(fixture.authenticator->authenticate(elsewhere, request_end()));
+    CHECK(fixture.authenticator->authenticate(elsewhere, kLater));
   }
 }
 

@@ -53,11 +53,8 @@ class LoginsFixture {
 
   Result<std::shared_ptr<const Grant>> login_anew(const Credentials& credentials) {
     return remote->login_anew(
-        credentials, [this](const Credentials& in_question) { return check(in_question); }, next_end());
-  }
-
-  SteadyTime next_end() {
-    return clock.steady() + std::chrono::hours(1) + std::chrono::microseconds(++requests_);
+        credentials, [this](const Credentials& in_question) { return check(in_question); },
+        clock.steady() + std::chrono::hours(1));
   }
 
   test::ManualClock clock;
@@ -70,8 +67,6 @@ class LoginsFixture {
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:
-  std::atomic<int> requests_ = 0;
-
   Result<Grant> check(const Credentials& credentials) {
     const int number = ++asked;
     std::optional<Error> error;

@@ -74,24 +74,42 @@ TEST_CASE("a grant is remembered until its own bound, but not after its token ex
   SUBCASE("the token") {
     logins.lasts = seconds(5);
   }
-  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
   logins.clock.advance(seconds(4));
-  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
   CHECK(logins.asked == 1);
   logins.clock.advance(seconds(1));
-  REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
+  REQUIRE(logins.login(with_password("fred", "sesame")));
   CHECK(logins.asked == 2);
-  logins.clock.advance(seconds(5));
-  // The check was for a later deadline. A request with an earlier deadline may use its result for only five
-  // seconds.
-  REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
+}
+
+TEST_CASE("a request that began before a check ended uses its grant, until the deadline of the check") {
+  LoginsFixture logins({.tries = 0}, seconds(0));
+  Credentials fred = with_password("fred", "sesame");
+  fred.request_start = logins.clock.steady();
+  logins.clock.advance(seconds(1));
+  const SteadyTime end = logins.clock.steady() + seconds(20);
+  const auto first = *logins.login(fred, end);
+  logins.clock.advance(seconds(19));
+  CHECK(*logins.login(fred, end) == first);
+  CHECK(*logins.login(fred, end + seconds(10)) == first);
+  CHECK(logins.asked == 1);
+
+  Credentials later = fred;
+  later.request_start = logins.clock.steady();
+  CHECK(*logins.login(later, end) != first);
+  CHECK(logins.login(with_password("fred", "sesame"), end));
   CHECK(logins.asked == 3);
+
+  logins.clock.advance(seconds(1));
+  CHECK(logins.login(fred, end + seconds(10)));
+  CHECK(logins.asked == 4);
 }
 
 TEST_CASE("a grant that was remembered for one stamp is not used for another") {
   LoginsFixture logins;
   const auto login = [&](std::string_view stamp) {
-    return logins.login(with_password("fred", "sesame"), logins.next_end(), stamp);
+    return logins.login(with_password("fred", "sesame"), logins.clock.steady() + hours(1), stamp);
   };
   REQUIRE(login("a"));
   REQUIRE(login("a"));
@@ -109,8 +127,9 @@ TEST_CASE("one of many threads checks the same credentials, and others wait unti
     door.pass();
     return std::nullopt;
   };
-  const Credentials fred = with_password("fred", "sesame");
-  const SteadyTime end = logins.next_end();
+  Credentials fred = with_password("fred", "sesame");
+  fred.request_start = logins.clock.steady();
+  const SteadyTime end = logins.clock.steady() + hours(1);
   std::vector<std::future<Result<std::shared_ptr<const Grant>>>> threads;
   for (int i = 0; i < 4; ++i) {
     threads.push_back(std::async(std::launch::async, [&] { return logins.login(fred, end); }));
@@ -121,7 +140,7 @@ TEST_CASE("one of many threads checks the same credentials, and others wait unti
   for (auto& thread : threads) CHECK(thread.get());
   CHECK(logins.login(fred, end));
   CHECK(logins.asked == 1);
-  CHECK(logins.login(fred, logins.next_end()));
+  CHECK(logins.login(with_password("fred", "sesame")));
   CHECK(logins.asked == 2);
 }
 
@@ -133,7 +152,7 @@ TEST_CASE("threads that wait for the check of a wrong password are refused, and 
     return Error{ErrorKind::authentication, "not good"};
   };
   const Credentials wrong = with_password("fred", "wrong");
-  const SteadyTime end = logins.next_end();
+  const SteadyTime end = logins.clock.steady() + hours(1);
   std::vector<std::future<Result<std::shared_ptr<const Grant>>>> threads;
   for (int i = 0; i < 7; ++i) {
     threads.push_back(std::async(std::launch::async, [&] {

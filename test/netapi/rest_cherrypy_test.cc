@@ -410,3 +410,19 @@ TEST_CASE("/keys lists keys and refuses requests without permission") {
       {"POST /keys", "", "{CRED}", 400, "mid"},
   });
 }
+
+TEST_CASE("the credentials of a chunk have the time at which the request began") {
+  const auto master = std::make_shared<FakeMaster>();
+  const SteadyTime before = system_clock().steady();
+  SteadyTime received = SteadyTime::max();
+  master->on_admit = [&](const lowstate::Chunk& chunk) -> std::optional<Error> {
+    received = chunk.credentials.request_start;
+    return std::nullopt;
+  };
+  Rest rest(netapi::RestCherrypyOptions{}, master);
+  CHECK(
+      rest.call({"POST /run", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 200, ""})
+          .status == http::Status::ok);
+  CHECK(received >= before);
+  CHECK(received <= system_clock().steady());
+}

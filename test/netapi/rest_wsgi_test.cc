@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
@@ -209,4 +211,17 @@ TEST_CASE("the reply to a failure has the partial results of the failed chunk") 
         R"(504 {"return": "Job ')" + fake_jid(1) +
             R"_(' did not finish within 0.1 seconds (request_timeout)", "jid": ")_" + fake_jid(1) +
             R"(", "partial": {"jid": ")" + fake_jid(1) + R"(", "return": {"ms-1": true}}})");
+}
+
+TEST_CASE("the credentials of all chunks of a request have the time at which the request began") {
+  Wsgi wsgi;
+  int chunks = 0;
+  wsgi.master().on_admit = [&](const lowstate::Chunk& chunk) -> std::optional<Error> {
+    CHECK(chunk.credentials.request_start == wsgi.clock().steady() - std::chrono::seconds(chunks++));
+    wsgi.clock().advance(std::chrono::seconds(1));
+    return std::nullopt;
+  };
+  CHECK(wsgi.post("[" + Wsgi::chunk(kPingKeys) + ", " + Wsgi::chunk(kPingKeys) + "]").status ==
+        http::Status::ok);
+  CHECK(chunks == 2);
 }

@@ -45,10 +45,9 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Checks credentials and returns their user. All calls for one request have the same `deadline`, which
-  /// identifies the request. Errors: authentication, for wrong credentials; throttled, after too many failed
-  /// logins; timeout, if the check could not start before `deadline`; internal or unavailable, if a back end
-  /// failed.
+  /// Checks credentials and returns their user. Errors: authentication, for wrong credentials; throttled,
+  /// after too many failed logins; timeout, if the check could not start before `deadline`; internal or
+  /// unavailable, if a back end failed.
   Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
   /// Makes a token for a user. The token is valid for the time `life`, if `life` is given and

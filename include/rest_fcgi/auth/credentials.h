@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/secret.h"
 
 namespace rest_fcgi::auth {
@@ -40,6 +41,9 @@ struct Credentials {
   std::string_view remote{};
   /// The lifetime that the client wants for a new token, from the key `token_expire` of the request.
   std::optional<std::chrono::milliseconds> token_life{};
+  /// When the program began to answer the request. A check of these credentials that ended later counts for
+  /// the whole request. With the default, only `auth_cache_ttl` decides whether an earlier check counts.
+  SteadyTime request_start = SteadyTime::max();
 
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {
     return kind == other.kind && eauth == other.eauth && username == other.username &&

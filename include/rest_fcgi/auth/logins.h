@@ -70,19 +70,19 @@ class Logins {
   /// authentication, internal, and any error whose `counts_as_guess` is true.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// Makes an object that remembers a Grant for the time `ttl`. If `ttl` is 0, only the chunks
-  /// (commands) of one request share a Grant. `clock` must outlive the object. `revocations` and `counts` may
-  /// be null.
+  /// Makes an object that remembers a Grant for the time `ttl`. If `ttl` is 0, a Grant is only for the
+  /// requests that began before its check ended. `clock` must outlive the object. `revocations` and
+  /// `counts` may be null.
   Logins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
          std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations = nullptr,
          std::shared_ptr<LoginCounts> counts = nullptr);
   ~Logins();
 
   /// Returns a remembered Grant of these credentials, or the result of `check`. If another thread is checking
-  /// these credentials, waits for the result of that thread. All calls for one request have the same
-  /// `deadline`, which identifies the request. A request checks equal credentials only once. `stamp` is the
-  /// version of the back end's data. A Grant that was remembered with another `stamp` is not used. Wrong
-  /// tokens do not count as password guesses.
+  /// these credentials, waits for the result of that thread. A request whose credentials have its
+  /// `request_start` checks equal credentials only once. `stamp` is the version of the back end's data. A
+  /// Grant that was remembered with another `stamp` is not used. Wrong tokens do not count as password
+  /// guesses.
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.
