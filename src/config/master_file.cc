@@ -127,24 +127,26 @@ Result<Node> read_map(const std::string& path, std::vector<Owned>& owners) {
   return root;
 }
 
-/// The folders that the last call of `expand` could not read, with the error numbers.
-thread_local std::vector<std::pair<std::string, int>> unread_folders;
+struct Expanded {
+  std::vector<std::string> files;
+  std::vector<std::string> hidden;  ///< The folders that this process has no permission to read.
+};
 
-int note_unread_folder(const char* path, int error) {
-  if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // If the error function returns 0, glob(3) continues with the next folder.
-}
-
-std::vector<std::string> expand(const std::string& pattern) {
+Expanded expand(const std::string& pattern) {
+  Expanded expanded;
+  thread_local std::vector<std::string>* hidden;  // glob(3) calls the error function without an argument.
+  hidden = &expanded.hidden;
+  const auto note_hidden = [](const char* path, int error) {
+    if (error == EACCES) hidden->emplace_back(path);
+    return 0;  // If the error function returns 0, glob(3) continues with the next folder.
+  };
   glob_t found{};
-  std::vector<std::string> paths;
-  unread_folders.clear();
-  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE | GLOB_TILDE, note_unread_folder, &found) == 0) {
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  if (::glob(pattern.c_str(), GLOB_NOSORT | GLOB_NOESCAPE | GLOB_TILDE, note_hidden, &found) == 0) {
+    expanded.files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
-  std::sort(paths.begin(), paths.end());
-  return paths;
+  std::sort(expanded.files.begin(), expanded.files.end());
+  return expanded;
 }
 
 Result<std::vector<std::string>> patterns_of(const Node& include) {
@@ -173,14 +175,14 @@ class Includer {
     merged.kind = Kind::map;
     for (const std::string& pattern : patterns) {
       const std::string path = relative_to(from, pattern);
-      const std::vector<std::string> files = expand(path);
+      auto [files, hidden] = expand(path);
       const bool is_hidden = files.empty() && ::access(path.c_str(), F_OK) != 0 && errno == EACCES;
-      if (is_hidden && unread_folders.empty()) unread_folders.emplace_back(path, EACCES);
-      for (const auto& [folder, error] : unread_folders) {
+      if (is_hidden && hidden.empty()) hidden.push_back(path);
+      for (const std::string& folder : hidden) {
         warnings_.push_back(
-            format("{}: include: {} is not read: {}", from, folder, why_unreadable(folder, error)));
+            format("{}: include: {} is not read: {}", from, folder, why_unreadable(folder, EACCES)));
       }
-      if (files.empty() && unread_folders.empty() && warn) {
+      if (files.empty() && hidden.empty() && warn) {
         warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
       }
       for (const std::string& file : files) {
