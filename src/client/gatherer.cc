@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::client {
@@ -22,11 +23,18 @@ Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
   return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
-/// If the minion runs the job, the answer to `find_job` is a JSON object with members. Otherwise it is `{}`
-/// or a text.
+bool is_empty_object(JsonValue value) {
+  return value.is(JsonValue::Kind::object) && value.size() == 0;
+}
+
+/// Returns whether the answer to `find_job` is an object with members, as from a minion that runs the job. As
+/// in Salt's `LocalClient.get_iter_returns`, an empty member `return` means that the minion does not run it.
 bool says_that_it_runs(const Return& answer) {
-  const std::string& text = answer.ret.text();
-  return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
+  const JsonDocument document = own_document(answer.ret);
+  const JsonValue job = document.root();
+  if (!job.is(JsonValue::Kind::object) || job.size() == 0) return false;
+  const auto inner = job.find("return");
+  return !inner || !is_empty_object(*inner);
 }
 
 std::size_t size_of(const Return& ret) {

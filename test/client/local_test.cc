@@ -112,8 +112,9 @@ TEST_CASE("a chunk's gather_job_timeout of 0 does not make find_job a busy loop"
 
 TEST_CASE("only a description in a successful answer to find_job means that the job runs") {
   for (const auto& [answer, retcode] :
-       {std::pair("{}", 0), std::pair(R"({"return": {}})", 0), std::pair("null", 0),
-        std::pair(R"("'saltutil.find_job' is not available.")", 0), std::pair(R"({"pid": 1})", 1)}) {
+       {std::pair("{}", 0), std::pair(R"({"return": {}})", 0), std::pair(R"({"return":{},"pid":1})", 0),
+        std::pair("null", 0), std::pair("[1]", 0), std::pair(R"("'saltutil.find_job' is not available.")", 0),
+        std::pair(R"({"pid": 1})", 1)}) {
     const Clients clients;
     FakeMaster& master = clients.master();
     master.minions = {"m"};
