@@ -38,10 +38,8 @@ void append_headers(const http::Response& response, std::string& head) {
   for (const auto& [name, value] : response.headers) {
     head.append(without_control(name)).append(": ").append(without_control(value)).append("\r\n");
   }
-  const auto* text = std::get_if<std::string>(&response.body);
-  if (text != nullptr && http::may_have_body(response.status)) {
-    head.append("Content-Length: ").append(std::to_string(text->size())).append("\r\n");
-  }
+  if (const auto size = response.body_size())
+    head.append("Content-Length: ").append(std::to_string(*size)).append("\r\n");
 }
 
 http::Response answer_of(const http::Application& application, const http::Environ& environ) {

@@ -24,8 +24,7 @@ inline constexpr Refusal kBusy = {
 /// Returns `text` without control characters, because a control character could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
-/// Appends the headers of a response to `head`. Adds `Content-Length` for a text body, if a response with
-/// this status can have a body.
+/// Appends the headers of a response to `head`, with `Content-Length` if the size of the body is known.
 void append_headers(const http::Response& response, std::string& head);
 
 /// Returns the response of `application`. Logs an exception of `application` and returns status 500.

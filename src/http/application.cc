@@ -104,6 +104,12 @@ bool may_have_body(Status status) noexcept {
   return status != Status::no_content && status != Status::not_modified;
 }
 
+std::optional<std::uint64_t> Response::body_size() const {
+  if (!may_have_body(status)) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&body);
+  return text != nullptr ? text->size() : stream_size;
+}
+
 std::string_view reason(Status status) noexcept {
   for (const Reason& row : kReasons) {
     if (row.status == status) return row.text;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
-#include <variant>
 
 #include "netapi/handlers.h"
 #include "netapi/request.h"
@@ -78,11 +77,8 @@ std::string url_of(const Environ& environ) {
 }
 
 std::string bytes_of(const Response& response) {
-  if (!http::may_have_body(response.status)) return "-";
-  if (const auto* text = std::get_if<std::string>(&response.body)) return std::to_string(text->size());
-  const auto length = std::find_if(response.headers.begin(), response.headers.end(),
-                                   [](const auto& header) { return header.first == "Content-Length"; });
-  return length == response.headers.end() ? "-" : length->second;
+  const auto size = response.body_size();
+  return size ? std::to_string(*size) : "-";
 }
 
 }  // namespace

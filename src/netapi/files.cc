@@ -150,7 +150,7 @@ Result<void> set_body(UniqueFd file, std::uint64_t size, Response& response) {
     response.body = std::move(text);
     return {};
   }
-  response.headers.emplace_back("Content-Length", std::to_string(size));
+  response.stream_size = size;
   response.body = std::make_unique<FileStream>(std::move(stream));
   return {};
 }

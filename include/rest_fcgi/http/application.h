@@ -140,16 +140,21 @@ class Feed {
 
 struct Response {
   Status status = Status::ok;
-  /// Header names and values. The front end adds Content-Length for a text. REQUIRES: no control characters,
-  /// no headers about the connection such as `Connection`, and Content-Length only for a Stream.
+  /// Header names and values. The front end adds Content-Length. REQUIRES: no control characters, no
+  /// Content-Length, and no headers about the connection such as `Connection`.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
+  /// The number of bytes of a Stream, if known before it is sent.
+  std::optional<std::uint64_t> stream_size{};
   /// The front end releases these objects after it has written the response or has failed to write it.
   std::vector<std::shared_ptr<const void>> held{};
   /// The request's label in the metrics: a string literal, or empty.
   std::string_view metric_label{};
 
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }
+
+  /// Returns the number of bytes of the body, or std::nullopt if it is unknown or the status has no body.
+  [[nodiscard]] std::optional<std::uint64_t> body_size() const;
 };
 
 /// A function that answers requests, like a WSGI application. The function is thread-safe and throws no

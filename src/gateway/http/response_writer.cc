@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/http/response_writer.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -14,7 +12,6 @@
 #include "gateway/reply.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::gateway {
 namespace {
@@ -35,13 +32,6 @@ boost::beast::string_view view_of(std::string_view text) noexcept {
   return {text.data(), text.size()};
 }
 
-std::optional<std::uint64_t> promised_size(const http::Response& response) {
-  for (const auto& [name, value] : response.headers) {
-    if (name == "Content-Length") return parse_number<std::uint64_t>(value);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 void ResponseWriter::expect_progress(SteadyTime since, std::size_t sent, Connections::Stage stage) noexcept {
@@ -56,7 +46,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   auto* text = std::get_if<std::string>(&response.body);
   auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
   const bool has_feed = std::holds_alternative<std::unique_ptr<http::Feed>>(response.body);
-  const bool is_endless = has_feed || (stream != nullptr && !promised_size(response));
+  const bool is_endless = has_feed || (stream != nullptr && !response.stream_size);
   const bool closes =
       !options.keeps_connection || has_feed || (is_endless && options.is_http_1_0 && with_body);
 
@@ -68,7 +58,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   message.set(field::date, view_of(date_of_now()));
   for (const auto& [name, value] : response.headers)
     message.insert(without_control(name), without_control(value));
-  if (text != nullptr && may_have_body) message.content_length(text->size());
+  if (const auto size = response.body_size()) message.content_length(*size);
   if (is_endless && !options.is_http_1_0 && may_have_body) message.set(field::transfer_encoding, "chunked");
   if (response.status == http::Status::upgrade_required) {
     // With status 426, the header Upgrade has to name the protocol (RFC 9110, 15.5.22).
@@ -87,7 +77,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   } else if (!with_body) {
     co_await write_head(message);
   } else if (stream != nullptr) {
-    const bool is_whole = co_await send_stream(**stream, message);
+    const bool is_whole = co_await send_stream(**stream, response.stream_size, message);
     if (!is_whole) co_return false;
   } else {
     message.body() = std::move(*text);
@@ -131,11 +121,9 @@ Task<> ResponseWriter::write_part(std::string_view part, bool is_chunked) {
 }
 
 /// Returns false if the reply is incomplete.
-Task<bool> ResponseWriter::send_stream(http::Stream& stream, Message& message) {
+Task<bool> ResponseWriter::send_stream(http::Stream& stream, std::optional<std::uint64_t> promised,
+                                       Message& message) {
   const bool is_chunked = message.chunked();
-  auto promised = message.count(field::content_length) == 0
-                      ? std::nullopt
-                      : parse_number<std::uint64_t>(std::string(message[field::content_length]));
   bool is_first = true;
   for (;;) {
     entry_.work();

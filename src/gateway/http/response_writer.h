@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/beast/http/message.hpp>
@@ -47,7 +49,7 @@ class ResponseWriter {
   Task<> write(Message& message);
   Task<> write_head(Message& message, Connections::Stage stage = Connections::Stage::reader);
   Task<> write_part(std::string_view part, bool is_chunked);
-  Task<bool> send_stream(http::Stream& stream, Message& message);
+  Task<bool> send_stream(http::Stream& stream, std::optional<std::uint64_t> promised, Message& message);
   void expect_progress(SteadyTime since, std::size_t sent,
                        Connections::Stage stage = Connections::Stage::reader) noexcept;
 

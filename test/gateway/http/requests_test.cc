@@ -153,7 +153,7 @@ TEST_CASE("a stream is chunked for HTTP/1.1, unframed for HTTP/1.0, and cut off 
 TEST_CASE("a stream with Content-Length keeps the connection, and is cut off if its length differs") {
   const ServedPort port(with_http(), [](const http::Environ& request) {
     http::Response response = stream_of({"12345", "67890"});
-    response.headers.emplace_back("Content-Length", std::string(request.get("QUERY_STRING")));
+    response.stream_size = std::stoull(std::string(request.get("QUERY_STRING")));
     return response;
   });
   HttpPeer peer = port.connect();
