@@ -282,14 +282,14 @@ Task<> HttpConnection::refuse(Refusal refusal) {
   co_await linger();
 }
 
-/// Ends sending, and reads and ignores the peer's remaining bytes. An immediate close would reset the
-/// connection, and the peer could lose the reply.
+/// Ends sending, and ignores the peer's bytes until the peer or `entry_` closes the connection. An immediate
+/// close would reset the connection, and the peer could lose the reply.
 Task<> HttpConnection::linger() {
   entry_.wait(Stage::request, now() + kLingerTime);
   co_await transport_.finish();
   transport_.drop_tls();
   std::array<char, 4096> ignored;
-  for (;;) co_await transport_.async_read_some(asio::buffer(ignored), use_task);
+  for (error_code end; !end;) co_await transport_.async_read_some(asio::buffer(ignored), use_task_with(end));
 }
 
 /// Returns the client's address that a trusted proxy names. Without such a proxy, returns the peer's address.
