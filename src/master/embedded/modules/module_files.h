@@ -77,8 +77,8 @@ class PythonRunner {
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 
-  /// Starts the configured Python to test whether it can run modules. Fails with `configuration` if it cannot
-  /// run modules. If Python does not start, only logs a warning.
+  /// Starts the configured Python to test whether it can run modules. Fails with `configuration` if Python
+  /// does not start or cannot run modules. If rest_fcgi_run does not answer, only logs a warning.
   Result<void> check() const;
 
   /// Lists the functions in all files with one Python program. If a file ends the program, starts another one

@@ -186,15 +186,16 @@ Result<void> PythonRunner::check() const {
   });
   const Result<Ended> ended =
       run_loader(std::move(request).text(), kIndexTime, std::stop_token(), output.reader());
-  if (!ended) {
+  if (!ended && ended.error().kind == ErrorKind::unavailable) {
+    // The helper failed, which says nothing about Python.
     log::warning(format("{}: {}", options_.python_key, cannot_start(ended.error())));
     return {};
   }
-  if (ended->how == Ended::How::exited && ended->code == 0 && output.is_list()) return {};
-  return Error{
-      ErrorKind::configuration,
-      format("{}: found {}, expected a Python 3.9 or newer: {}", options_.python_key, options_.python,
-             ended->errors.empty() ? "it does not answer like a Python" : stripped(ended->errors))};
+  if (ended && ended->how == Ended::How::exited && ended->code == 0 && output.is_list()) return {};
+  const std::string why = ended ? std::string(stripped(ended->errors)) : ended.error().message;
+  return Error{ErrorKind::configuration,
+               format("{}: found {}, expected a Python 3.9 or newer: {}", options_.python_key,
+                      options_.python, why.empty() ? "it does not answer like a Python" : why)};
 }
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {

@@ -247,19 +247,26 @@ TEST_CASE("without Python native functions work, and others say why they are not
   CHECK(minion.ret("sys.list_modules").find("disk") == std::string::npos);
 }
 
-TEST_CASE("a program that is no Python is a configuration error, one that cannot start is a warning") {
+TEST_CASE("a Python that does not work is a configuration error, a helper that does not start a warning") {
   Scripts shop("def fun(): pass\n");
   shop.options.python_key = "master:3: rest_fcgi: embedded: python";
-  for (const char* program : {"/bin/true", "/bin/false", "/bin/cat"}) {
+  const std::string garbage = shop.dir.write("garbage",
+                                             "\x7f"
+                                             "ELF");
+  REQUIRE(::chmod(garbage.c_str(), 0755) == 0);
+  for (const std::string& program : {std::string("/bin/true"), std::string("/bin/false"),
+                                     std::string("/bin/cat"), std::string("/nosuch/python"), garbage}) {
     shop.options.python = program;
     const std::string start =
         shop.options.python_key + ": found " + program + ", expected a Python 3.9 or newer: ";
     CHECK(shop.refusal().message.starts_with(start));
   }
-  shop.options.python = "/nosuch/python";
+  shop.options.python = "/usr/bin/python3";
+  shop.options.run_helper = "/nosuch/run";
   const test::CapturedLog log;
   CHECK(Modules::make(shop.options).ok());
-  CHECK(log.has(shop.options.python_key + ": Python modules need /nosuch/python, which cannot be started: "));
+  CHECK(
+      log.has(shop.options.python_key + ": Python modules need /usr/bin/python3, which cannot be started: "));
 }
 
 }  // namespace
