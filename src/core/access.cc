@@ -71,11 +71,7 @@ std::optional<std::string> why_not_creatable(const std::string& path) {
   }
   if (!S_ISDIR(status.st_mode)) return format("found the file {}, expected a folder", folder);
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return std::nullopt;
-  if (errno != EACCES) return format("no files can be created in the folder {}: {}", folder, errno_text());
-  return format(
-      "no permission to create a file in the folder {}, which has {}: the user {} of this process needs the "
-      "permissions w and x",
-      folder, describe_access(status), shown_user(::geteuid()));
+  return format("no files can be created in the folder {}: {}", folder, why_unwritable(folder));
 }
 
 }  // namespace rest_fcgi
