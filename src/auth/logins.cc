@@ -86,7 +86,7 @@ struct Logins::State {
     SteadyTime end;
     SteadyTime deadline;
 
-    [[nodiscard]] bool is_for(SteadyTime now, SteadyTime request_start) const REQUIRES(mutex) {
+    [[nodiscard]] bool is_for(SteadyTime now, SteadyTime request_start) const {
       return now < end || (request_start <= checked && now < deadline);
     }
   };

@@ -53,7 +53,7 @@ Result<void> check_ports(const Node& root, const std::vector<std::string>& modul
 Result<std::string> check_user(const Node& root) {
   const Entry* user = root.find("user");
   const std::string wanted = user == nullptr ? "root" : user->value.text;
-  const std::string ours = first_line_of({"systemctl", "show", "-P", "User", kSaltService});
+  const std::string ours = output_of({"systemctl", "show", "-P", "User", kSaltService});
   if (ours == wanted) return ours;
   return init_error(
       format("the master runs as {}, and {} runs as {}, expected the same user. Write these two lines with "
@@ -67,7 +67,7 @@ bool check_as(const std::string& user) {
   if (!account) return false;
   std::string groups = std::to_string(account->gid);
   for (const gid_t group : groups_of(*account)) groups += format(",{}", group);
-  const std::string more = first_line_of({"systemctl", "show", "-P", "SupplementaryGroups", kSaltService});
+  const std::string more = output_of({"systemctl", "show", "-P", "SupplementaryGroups", kSaltService});
   for (const std::string_view name : split_words(more)) {
     if (const auto group = group_id(std::string(name))) groups += format(",{}", *group);
   }

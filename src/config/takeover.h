@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/units.h"
+#include "rest_fcgi/config/units.h"
 #include "rest_fcgi/core/result.h"
 
 /// The steps of `--init` and `--undo` on a host with a Salt master: rest_fcgi takes the place of salt-api.

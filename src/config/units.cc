@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config/units.h"
+#include "rest_fcgi/config/units.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,8 +17,8 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Runs a program with `output` as its standard output. Returns its exit status, or -1.
-int run_with_output(const std::vector<std::string>& argv, int output) {
+/// Runs a program with these files as its standard output and standard error. Returns its exit status, or -1.
+int run(const std::vector<std::string>& argv, int output, int errors) {
   std::vector<char*> words;
   words.reserve(argv.size() + 1);
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -26,6 +26,7 @@ int run_with_output(const std::vector<std::string>& argv, int output) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   pid_t pid = 0;
   const int error = ::posix_spawnp(&pid, words[0], &actions, nullptr, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
@@ -33,6 +34,10 @@ int run_with_output(const std::vector<std::string>& argv, int output) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+UniqueFd open_null() {
+  return UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 
 std::vector<std::string> systemctl(std::vector<std::string> words, const std::vector<std::string>& units) {
@@ -44,26 +49,24 @@ std::vector<std::string> systemctl(std::vector<std::string> words, const std::ve
 }  // namespace
 
 bool run_program(const std::vector<std::string>& argv) {
-  return run_with_output(argv, STDERR_FILENO) == 0;
+  return run(argv, STDERR_FILENO, STDERR_FILENO) == 0;
 }
 
 bool run_quietly(const std::vector<std::string>& argv) {
-  const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  return run_with_output(argv, null.get()) == 0;
+  return run(argv, open_null().get(), STDERR_FILENO) == 0;
 }
 
-std::string first_line_of(const std::vector<std::string>& argv) {
+std::string output_of(const std::vector<std::string>& argv) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "";
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
-  const int status = run_with_output(argv, to.get());
+  const int status = run(argv, to.get(), open_null().get());
   to.reset();
   constexpr std::size_t kMost = 65536;  // The size of a pipe.
   const auto bytes = read_to_end(from.get(), kMost);
   if (status != 0 || !bytes) return "";
-  std::string_view rest = *bytes;
-  return std::string(next_token(rest, '\n'));
+  return std::string(stripped(*bytes));
 }
 
 bool has_systemd() {

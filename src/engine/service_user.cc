@@ -6,16 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/config/units.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -28,26 +27,17 @@ namespace {
 /// The properties of a unit, as `systemctl show` prints them.
 using Unit = std::map<std::string, std::string, std::less<>>;
 
-struct Close {
-  void operator()(std::FILE* pipe) const noexcept { ::pclose(pipe); }
-};
-
-// rest_fcgi.service has the file of a Salt master only with the drop-in salt-master.conf.
-constexpr const char* kShowUnits =
-    "systemctl show --property=ExecStart,User,Group,SupplementaryGroups,StateDirectory,LogsDirectory"
-    " rest_fcgi.service rest_fcgi-salt.service 2>/dev/null";
-
-/// Returns the first unit that runs with the master file `config`.
-std::optional<Unit> find_unit(const std::string& config) {
-  if (::access("/run/systemd/system", F_OK) != 0) return std::nullopt;
-  const std::unique_ptr<std::FILE, Close> pipe(::popen(kShowUnits, "re"));
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
-  char part[4096];
-  for (std::size_t got = 0; (got = std::fread(part, 1, sizeof part, pipe.get())) > 0;) text.append(part, got);
+/// Returns the first unit that runs with the master file `file`.
+std::optional<Unit> find_unit(const std::string& file) {
+  if (!config::has_systemd()) return std::nullopt;
+  // rest_fcgi.service has the file of a Salt master only with the drop-in salt-master.conf.
+  const std::string text =
+      config::output_of({"systemctl", "show",
+                         "--property=ExecStart,User,Group,SupplementaryGroups,StateDirectory,LogsDirectory",
+                         "rest_fcgi.service", "rest_fcgi-salt.service"});
   Unit unit;
   const std::string argument =
-      format(" --config {} ", std::filesystem::absolute(config).lexically_normal().string());
+      format(" --config {} ", std::filesystem::absolute(file).lexically_normal().string());
   const auto is_searched = [&] { return unit["ExecStart"].find(argument) != std::string::npos; };
   // An empty line separates two units.
   for (std::string_view rest = text; !rest.empty();) {

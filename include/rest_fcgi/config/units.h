@@ -7,7 +7,7 @@
 
 #include "rest_fcgi/core/result.h"
 
-/// Functions of `--init` and `--undo` that run systemctl(1). What systemctl prints goes to standard error.
+/// Functions for commands that run systemctl(1). What systemctl prints goes to standard error.
 namespace rest_fcgi::config {
 
 /// Runs a program and waits for its end. Returns whether its exit status is 0.
@@ -16,8 +16,9 @@ namespace rest_fcgi::config {
 /// As `run_program`, but only the program's standard error is shown.
 [[nodiscard]] bool run_quietly(const std::vector<std::string>& argv);
 
-/// Returns the first line that the program prints, without its end. Returns an empty text after a failure.
-[[nodiscard]] std::string first_line_of(const std::vector<std::string>& argv);
+/// Returns what the program prints, without its standard error and without spaces at its ends. Returns an
+/// empty text after a failure, and for more than 64 KiB.
+[[nodiscard]] std::string output_of(const std::vector<std::string>& argv);
 
 /// Returns whether systemd is the service manager of this host.
 [[nodiscard]] bool has_systemd();
