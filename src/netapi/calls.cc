@@ -45,24 +45,6 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// The error for an unknown client has the text of rest_tornado.
-Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled) {
-  std::size_t index = 0;
-  const auto check = [&](JsonValue chunk) -> Result<void> {
-    const auto client = lowstate::client_named(chunk.find("client").value_or(JsonValue()).text());
-    const bool has_ssh = std::find(enabled.begin(), enabled.end(), Client::ssh) != enabled.end();
-    if (client && (*client != Client::ssh || has_ssh)) return {};
-    return Error{ErrorKind::invocation,
-                 format("Invalid Client: Client not found in salt clients (lowstate chunk {})", index)};
-  };
-  if (!chunks.is(JsonValue::Kind::array)) return check(chunks);
-  for (const JsonValue chunk : chunks.elements()) {
-    if (auto checked = check(chunk); !checked) return checked;
-    ++index;
-  }
-  return {};
-}
-
 /// Returns whether a form has several fields `fun`. Such a form does not say which function gets the
 /// arguments.
 bool has_two_functions(const RequestContext& context) {
@@ -70,7 +52,8 @@ bool has_two_functions(const RequestContext& context) {
   return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
 }
 
-Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call) {
+Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call,
+                                       Result<void> (*check)(const RequestContext&, JsonValue)) {
   if (const auto hint = hint_of_json_in_form(context.environ, context.body); !hint.empty()) {
     return Error{ErrorKind::invocation, format("Lowstates must be a list{}", hint)};
   }
@@ -86,9 +69,8 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
     if (auto checked = check_tokens(value); !checked) return std::move(checked).error();
   }
   if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
-  if (context.app.dialect.uses_tornado_texts && !call.reading.client) {
-    if (auto checked = check_clients(value, context.app.client->enabled()); !checked)
-      return std::move(checked).error();
+  if (check != nullptr) {
+    if (auto checked = check(context, value); !checked) return std::move(checked).error();
   }
   lowstate::ReadOptions reading = call.reading;
   reading.has_expr_form = true;
@@ -105,7 +87,10 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
   return chunks;
 }
 
+/// Returns Salt's text for the error of a chunk that was refused or failed. A chunk may be refused while it
+/// runs, because some masters check permissions only then.
 std::string salt_text_of(const Chunk& chunk, const Error& error) {
+  if (error.kind != ErrorKind::authentication && error.kind != ErrorKind::authorization) return error.message;
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
@@ -122,61 +107,16 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
-Response failed_to_authenticate(const RequestContext& context) {
-  return reply(context, Status::unauthorized,
-               R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
-}
-
-/// As in rest_tornado, an unknown runner gets the status 200.
-Response unknown_runner(const RequestContext& context, const Error& error) {
-  std::string json;
-  const std::string sentence = "Unexpected exception while handling request: " + error.message;
-  JsonWriter(json).begin_object().key("return").begin_array().string(sentence).end_array().end_object();
-  return reply(context, Status::ok, std::move(json));
-}
-
-/// Returns the response for a chunk that was refused or failed. `chunks` is the number of chunks in the
-/// request. A chunk may be refused while it runs, because some masters check permissions only then.
-Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
-                 const std::vector<Completed>& completed) {
-  const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
-  if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
-    error.message = salt_text_of(chunk, error);
-    if (uses_tornado_texts && completed.empty()) {
-      // Calls `report` only for its log line. The text that `report` returns is not used.
-      static_cast<void>(report(error, context.remote()));
-      return failed_to_authenticate(context);
-    }
-  }
-  const bool is_unknown = error.kind == ErrorKind::unknown_runner && chunk.client == Client::runner;
-  if (uses_tornado_texts && is_unknown && chunks == 1) return unknown_runner(context, error);
-  return fail(context, error, completed);
-}
-
-void set_no_minions_text(std::vector<Completed>& completed) {
-  for (Completed& one : completed) {
-    const bool waits = one.client == Client::local || one.client == Client::local_subset;
-    if (!waits || !one.reply.jid.empty()) continue;
-    for (Json& item : one.reply.items) item = Json::string(kNoMinions);
-  }
-}
-
-Response items_or_answer(RequestContext& context, const Call& call) {
-  auto ran = run_chunks(context, context.body.value, call);
-  if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  return reply(context, Status::ok, items_text(std::get<0>(std::move(ran))));
-}
-
 }  // namespace
 
-std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& context, JsonValue value,
-                                                          const Call& call) {
-  const auto chunks = guarded([&] { return read_chunks(context, value, call); });
+RunResult run_lowstate(RequestContext& context, JsonValue value, const Call& call, decltype(&run) run_permits,
+                       Result<void> (*check)(const RequestContext&, JsonValue)) {
+  RunResult ran;
+  const auto chunks = guarded([&] { return read_chunks(context, value, call, check); });
   if (!chunks) {
     context.trail.write_unreadable(row_for(chunks.error().kind).outcome);
-    const bool denied = chunks.error().kind == ErrorKind::authentication;
-    if (denied && context.app.dialect.uses_tornado_texts) return failed_to_authenticate(context);
-    return fail(context, chunks.error());
+    ran.failure = chunks.error();
+    return ran;
   }
   if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
@@ -188,17 +128,17 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
     };
   }
   const client::NetapiClient& client = *context.app.client;
-  const Admission admission = admit(client, *chunks, options, context.trail);
+  Admission admission = admit(client, *chunks, options, context.trail);
   if (admission.refusal) {
-    return refused(context, *admission.refusal, *admission.refused, chunks->size(), {});
+    ran.failure = std::move(admission.refusal);
+    ran.failed = admission.refused;
+  } else {
+    ran = run_permits(client, admission.permits, context.trail);
+    context.gates = take_gates(ran.completed);
   }
-  RunResult ran = context.app.dialect.runs_in_parallel
-                      ? run_in_parallel(client, admission.permits, context.trail)
-                      : run(client, admission.permits, context.trail);
-  context.gates = take_gates(ran.completed);
-  if (ran.failure) return refused(context, *ran.failure, *ran.failed, chunks->size(), ran.completed);
-  if (context.app.dialect.uses_tornado_texts) set_no_minions_text(ran.completed);
-  return std::move(ran.completed);
+  if (ran.failure) ran.failure->message = salt_text_of(*ran.failed, *ran.failure);
+  ran.failed = nullptr;  // The chunks end with this function.
+  return ran;
 }
 
 std::variant<client::Reply, Response> run_own(RequestContext& context, std::string_view chunk,
@@ -207,35 +147,31 @@ std::variant<client::Reply, Response> run_own(RequestContext& context, std::stri
   if (auto parsed = document.parse(chunk, context.app.options.common.lowstate.json); !parsed) {
     return fail(context, parsed.error());
   }
-  auto ran = run_chunks(context, document.root(), call);
+  auto ran = context.app.dialect.run_chunks(context, document.root(), call);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   return std::move(std::get<0>(ran).front().reply);
 }
 
-Response greet(RequestContext& context) {
+Response run_body(RequestContext& context, const Call& call) {
+  auto ran = context.app.dialect.run_chunks(context, context.body.value, call);
+  if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
+  return reply(context, Status::ok, items_text(std::get<0>(std::move(ran))));
+}
+
+Response run_for_session(RequestContext& context) {
+  return run_body(context, {.token = context.session->token});
+}
+
+Response greet(RequestContext& context, std::span<const Client> clients) {
   if (context.media == Media::html) return home_page(context);
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("return").string("Welcome").key("clients").begin_array();
-  for (const Client client : context.app.dialect.clients) {
+  for (const Client client : clients) {
     if (context.app.client->master().has(client)) writer.string(name_of(client));
   }
   writer.end_array().end_object();
   return reply(context, Status::ok, std::move(json));
-}
-
-Response run_for_session(RequestContext& context) {
-  return items_or_answer(context, {.token = context.session->token});
-}
-
-Response run_by_credentials(RequestContext& context) {
-  if (context.app.dialect.run_takes_sessions && presented_token(context.environ).token.size() > 0) {
-    auto session = request_session(context);
-    if (session) return items_or_answer(context, {.token = session->token});
-    const bool denied = session.error().kind == ErrorKind::authentication;
-    return denied ? failed_to_authenticate(context) : fail(context, session.error());
-  }
-  return items_or_answer(context, {});
 }
 
 }  // namespace rest_fcgi::netapi

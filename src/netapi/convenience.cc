@@ -42,29 +42,6 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
-/// Returns the grains of a minion or of several minions. A target with `*`, `?` or `[` is first looked up
-/// as a minion id, and if this fails, as a glob.
-std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
-  if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
-    std::string exact;
-    JsonWriter writer(exact);
-    writer.begin_object().key("client").string("local").key("fun").string("grains.items");
-    writer.key("tgt_type").string("list").key("tgt").begin_array().string(target).end_array().end_object();
-    auto ran = run_own(context, exact, own_call(context));
-    const auto* const one = std::get_if<client::Reply>(&ran);
-    if (one != nullptr && !one->jid.empty()) return ran;
-  }
-  return run_own(context, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(context));
-}
-
-std::string with_return(const Json& value) {
-  return format(R"({{"return": {}}})", value.text());
-}
-
-Json list_of(const Json& item) {
-  return written_array([&item](JsonWriter& writer) { writer.json(item); });
-}
-
 Json newest_first(const Json& jobs) {
   const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
@@ -75,33 +52,6 @@ Json newest_first(const Json& jobs) {
   return written_object([&members](JsonWriter& writer) {
     for (const JsonMember& member : members) member.value.write(writer.key(member.key));
   });
-}
-
-/// Returns rest_cherrypy's reply: `info` has the whole job, and `return` has the returns of its minions.
-std::string with_info(const Json& job, JsonValue parsed) {
-  std::string json;
-  JsonWriter writer(json);
-  writer.begin_object().key("info").begin_array().json(job).end_array().key("return").begin_array();
-  writer.begin_object();
-  const JsonValue result = parsed.find("Result").value_or(JsonValue());
-  for (const JsonMember minion : result.members()) {
-    writer.key(minion.key);
-    minion.value.find("return").value_or(JsonValue()).write(writer);
-  }
-  writer.end_object().end_array().end_object();
-  return json;
-}
-
-Response show_job(RequestContext& context, const std::string& jid) {
-  auto ran = run_own(context, chunk_of("runner", "jobs.list_job", {{"jid", jid}}), own_call(context));
-  if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  const Json& job = std::get<0>(ran).items.front();
-  const JsonDocument document = own_document(job);
-  const Dialect& dialect = context.app.dialect;
-  if (dialect.jobs_have_info) return reply(context, Status::ok, with_info(job, document.root()));
-  if (!document.root().find("Error")) return reply(context, Status::ok, with_return(list_of(job)));
-  return reply(context, Status::not_found,
-               format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
 /// Logs the reason of a failure, which may be a traceback. Errors: invocation.
@@ -224,61 +174,41 @@ Response key_archive(const RequestContext& context, const std::string& minion, c
 
 }  // namespace
 
-Response show_minions(RequestContext& context) {
+std::variant<client::Reply, Response> ask_for_grains(RequestContext& context) {
   std::string target = below(context);
   if (target.empty()) target = in_query(context.target, "mid");
   if (target.empty()) target = "*";
-  auto ran = grains_of(context, target);
-  if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  client::Reply& minions = std::get<0>(ran);
-  const bool is_unmatched = minions.jid.empty();
-  if (is_unmatched && context.app.dialect.missing_is_404) {
-    return refuse(context, Status::not_found, kNoMinions);
+  // A target with `*`, `?` or `[` is first looked up as a minion id, and if this fails, as a glob.
+  if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
+    std::string exact;
+    JsonWriter writer(exact);
+    writer.begin_object().key("client").string("local").key("fun").string("grains.items");
+    writer.key("tgt_type").string("list").key("tgt").begin_array().string(target).end_array().end_object();
+    auto ran = run_own(context, exact, own_call(context));
+    const auto* const one = std::get_if<client::Reply>(&ran);
+    if (one != nullptr && !one->jid.empty()) return ran;
   }
-  return reply(context, Status::ok, with_return(list_of(minions.items.front())));
+  return run_own(context, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(context));
 }
 
-Response start_job(RequestContext& context) {
-  if (!context.below.empty()) return refuse(context, Status::not_found, "Nothing matches the given URI");
-  const bool may_name_others = context.app.dialect.overrides_client;
-  const auto names_other = [](JsonValue chunk) {
-    const auto client = lowstate::find_nonempty(chunk, "client");
-    return client && client->text() != "local_async";
-  };
-  const JsonValue body = context.body.value;
-  bool other = names_other(body);
-  for (const JsonValue chunk : body.elements()) other = other || names_other(chunk);
-  if (other && !may_name_others) {
-    context.trail.write_unreadable("invalid");
-    return fail(context,
-                {ErrorKind::invocation,
-                 "'client': found another client, expected 'local_async', the only client of this URL."});
-  }
-  auto ran = run_chunks(
-      context, body, {.token = context.session->token, .reading = {.client = lowstate::Client::local_async}});
-  if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  auto& completed = std::get<0>(ran);
-  std::string links;
-  JsonWriter writer(links);
-  writer.begin_object().key("jobs").begin_array();
-  for (const Completed& one : completed) {
-    if (one.reply.jid.empty()) continue;
-    writer.begin_object().key("href").string(format("{}/jobs/{}", context.base, one.reply.jid)).end_object();
-  }
-  writer.end_array().end_object();
-  std::string json = items_text(std::move(completed));
-  if (context.app.dialect.started_have_links) {
-    json.pop_back();
-    json.append(R"(, "_links": )").append(links).append("}");
-  }
-  return reply(context, Status::accepted, std::move(json));
+std::variant<client::Reply, Response> ask_for_job(RequestContext& context) {
+  return run_own(context, chunk_of("runner", "jobs.list_job", {{"jid", below(context)}}), own_call(context));
 }
 
-Response show_jobs(RequestContext& context) {
-  if (const std::string jid = below(context); !jid.empty()) return show_job(context, jid);
+Response list_jobs(RequestContext& context) {
   auto ran = run_own(context, chunk_of("runner", "jobs.list_jobs", {}), own_call(context));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  return reply(context, Status::ok, with_return(list_of(newest_first(std::get<0>(ran).items.front()))));
+  return reply_with(context, newest_first(std::get<0>(ran).items.front()));
+}
+
+ChunkResults start_jobs(RequestContext& context) {
+  return context.app.dialect.run_chunks(
+      context, context.body.value,
+      {.token = context.session->token, .reading = {.client = lowstate::Client::local_async}});
+}
+
+Response reply_with(const RequestContext& context, const Json& item) {
+  return reply(context, Status::ok, format(R"({{"return": [{}]}})", item.text()));
 }
 
 Response show_keys(RequestContext& context) {
@@ -288,7 +218,8 @@ Response show_keys(RequestContext& context) {
   auto ran = run_own(context, chunk, own_call(context));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   const auto keys = returned_by_wheel(context, std::get<0>(ran));
-  return keys ? reply(context, Status::ok, with_return(*keys)) : fail(context, keys.error());
+  return keys ? reply(context, Status::ok, format(R"({{"return": {}}})", keys->text()))
+              : fail(context, keys.error());
 }
 
 Response make_keys(RequestContext& context) {

@@ -218,26 +218,10 @@ std::variant<Session, Response> session_of_path(const RequestContext& context) {
   return *std::move(session);
 }
 
-/// Returns the session of the token in the path, such as /ws/TOKEN. If the path has no token, returns the
-/// session of X-Auth-Token or of the cookie.
-Result<Session> listener_session(const RequestContext& context) {
-  return context.below.empty() ? request_session(context)
-                               : session_with(context, SecretView(context.below.front()));
-}
-
 }  // namespace
 
-Response stream_events(RequestContext& context) {
-  const Dialect& dialect = context.app.dialect;
-  const auto is_other = [](const FormField& field) { return field.name != "tag"; };
-  const auto& query = context.target.query;
-  if (dialect.full_headers && std::any_of(query.begin(), query.end(), is_other)) {
-    return refuse(
-        context, Status::bad_request,
-        "This URL accepts only the query field 'tag'. Send the token as X-Auth-Token or as a cookie, not in "
-        "the URL.");
-  }
-  auto session = listener_session(context);
+Response stream_events(RequestContext& context, std::string_view content_type) {
+  auto session = request_session(context);
   if (!session) return fail(context, session.error());
   if (!is_carried(context, "rest_fcgi.streams")) {
     return refuse(context, Status::service_unavailable,
@@ -245,12 +229,11 @@ Response stream_events(RequestContext& context) {
                   "Use mod_proxy_fcgi, nginx or an HTTP port of rest_fcgi.");
   }
   context.session = *std::move(session);
-  Response head{
-      Status::ok,
-      {{"Content-Type", dialect.full_headers ? "text/event-stream;charset=utf-8" : "text/event-stream"},
-       {"Cache-Control", "no-cache"},
-       {"X-Accel-Buffering", "no"}},
-      std::string()};
+  Response head{Status::ok,
+                {{"Content-Type", std::string(content_type)},
+                 {"Cache-Control", "no-cache"},
+                 {"X-Accel-Buffering", "no"}},
+                std::string()};
   return start(context, *context.session,
                open_feed(context, *context.session, {}, context.environ.get("HTTP_LAST_EVENT_ID")),
                std::move(head));
@@ -269,7 +252,8 @@ Response open_websocket(RequestContext& context) {
   }
   if (auto refused = refused_version(context)) return *std::move(refused);
   if (auto refused = refused_key(context)) return *std::move(refused);
-  auto session = listener_session(context);
+  auto session = context.below.empty() ? request_session(context)
+                                       : session_with(context, SecretView(context.below.front()));
   if (!session) return fail(context, session.error());
   FeedFormat form{.shows = Shows::lines, .answers = true, .logged_out = kLoggedOutOfWs};
   const auto is_format = [](const FormField& field) { return field.name == "format_events"; };

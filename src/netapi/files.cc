@@ -170,13 +170,9 @@ Response file_reply(const RequestContext& context, Found found) {
   return response;
 }
 
-Response no_file(const RequestContext& context) {
-  return refuse(context, Status::not_found, "Nothing matches the given URI");
-}
-
 Response named_file(const RequestContext& context, const std::string& path) {
   auto found = opened_file(open_file(path), path);
-  if (!found || !S_ISREG(found->status.st_mode)) return no_file(context);
+  if (!found || !S_ISREG(found->status.st_mode)) return nothing_matches(context);
   return file_reply(context, *std::move(found));
 }
 
@@ -188,7 +184,7 @@ Response serve_static(RequestContext& context) {
     return refuse(context, Status::forbidden, "The path must not contain '..'.");
   }
   const UniqueFd root = open_folder(context.app.options.static_root);
-  if (!root) return no_file(context);
+  if (!root) return nothing_matches(context);
   std::string path = ".";
   for (const std::string& part : parts) path.append("/").append(part);
   auto found = opened_file(open_below(root, path), path);
@@ -203,7 +199,7 @@ Response serve_static(RequestContext& context) {
       return {Status::moved_permanently, {{"Location", percent_encoded(place, "/") + "/"}}, std::string()};
     }
   }
-  if (!found || !S_ISREG(found->status.st_mode)) return no_file(context);
+  if (!found || !S_ISREG(found->status.st_mode)) return nothing_matches(context);
   return file_reply(context, *std::move(found));
 }
 
@@ -213,12 +209,6 @@ Response serve_app(RequestContext& context) {
 
 Response serve_favicon(RequestContext& context) {
   return named_file(context, context.app.options.favicon);
-}
-
-bool wants_app_page(const RequestContext& context) {
-  const bool is_file = context.route != nullptr && context.route->serves_files;
-  return !context.app.options.app.empty() && context.target.reads() && !is_file &&
-         context.error_media == Media::html;
 }
 
 void warn_of_missing_files(const RestCherrypyOptions& options) {

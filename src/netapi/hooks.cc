@@ -33,8 +33,24 @@ std::string header_name(std::string_view variable) {
   return name;
 }
 
-void write_headers(JsonWriter& writer, const http::Environ& environ) {
+/// Reads a text that is not UTF-8 as Latin-1, as WSGI does (PEP 3333).
+std::string in_utf8(std::string text) {
+  if (is_utf8(text)) return text;
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) out += static_cast<char>(0xC0 | (byte >> 6));
+    out += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3F) : byte);
+  }
+  return out;
+}
+
+}  // namespace
+
+Json hook_headers(const http::Environ& environ) {
   constexpr std::string_view kPrefix = "HTTP_";
+  std::string json;
+  JsonWriter writer(json);
   writer.begin_object().key("Remote-Addr").string(environ.get("REMOTE_ADDR"));
   for (const std::string_view name : {"CONTENT_TYPE", "CONTENT_LENGTH"}) {
     if (const auto value = environ.get(name); !value.empty()) writer.key(header_name(name)).string(value);
@@ -50,53 +66,13 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
     writer.key(header_name(name.substr(kPrefix.size()))).string(value);
   }
   writer.end_object();
-}
-
-/// Reads a text that is not UTF-8 as Latin-1, as WSGI does (PEP 3333).
-std::string in_utf8(std::string text) {
-  if (is_utf8(text)) return text;
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80) out += static_cast<char>(0xC0 | (byte >> 6));
-    out += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3F) : byte);
-  }
-  return out;
-}
-
-std::string tag_of(const RequestContext& context) {
-  // Like rest_tornado, puts the path of the request into the tag without a change.
-  if (!context.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + context.target.path);
-  std::string tag = "salt/netapi/hook";
-  for (const std::string& part : context.below) tag.append("/").append(part);
-  return in_utf8(std::move(tag));
-}
-
-Json event_of(const RequestContext& context) {
-  const bool has_body = context.app.dialect.hooks_have_body;
-  const JsonValue post = context.body.value;
-  std::string json;
-  JsonWriter writer(json);
-  writer.begin_object();
-  if (has_body) writer.key("body").string(*context.environ.body);
-  writer.key("post");
-  if (has_body && post.is(JsonValue::Kind::null)) {
-    writer.raw("{}");
-  } else {
-    post.write(writer);
-  }
-  writer.key(has_body ? "query" : "get").json(query_json(context.target)).key("headers");
-  write_headers(writer, context.environ);
-  writer.end_object();
   return Json::trusted(std::move(json));
 }
 
-}  // namespace
-
-Response fire_hook(RequestContext& context) {
+Response fire_hook(RequestContext& context, std::string tag, const Json& data) {
   const master::Session* const caller = context.session ? &*context.session : nullptr;
   const auto fired =
-      context.app.client->master().fire_event(tag_of(context), event_of(context), caller, context.deadline);
+      context.app.client->master().fire_event(in_utf8(std::move(tag)), data, caller, context.deadline);
   const std::string_view user = context.session ? std::string_view(context.session->user) : "";
   const std::string_view eauth = context.session ? std::string_view(context.session->eauth) : "";
   context.trail.write_other("hook", user, eauth, fired ? "ok" : row_for(fired.error().kind).outcome);

@@ -40,12 +40,7 @@ Response error_in_form(const RequestContext& context, Status status, std::string
   if (context.error_media == Media::html) return error_page(status, sentence);
   std::string json;
   JsonWriter writer(json);
-  writer.begin_object().key("status");
-  if (context.app.dialect.status_is_text) {
-    writer.string(format("{} {}", static_cast<int>(status), http::reason(status)));
-  } else {
-    writer.integer(static_cast<int>(status));
-  }
+  writer.begin_object().key("status").json(context.app.dialect.status_of(status));
   writer.key("return").string(sentence);
   if (error != nullptr) write_completed_work(writer, *error, completed);
   writer.end_object();

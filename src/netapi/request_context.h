@@ -7,9 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "netapi/access.h"
@@ -27,58 +27,43 @@
 /// A request for rest_cherrypy or rest_tornado, and the state that all requests of an application share.
 namespace rest_fcgi::netapi {
 
-/// The differences between rest_cherrypy and rest_tornado, apart from their URLs.
-struct Dialect {
-  std::span<const lowstate::Client> clients;  ///< GET / lists the `clients` that the engine supports.
-  std::string_view no_session;                ///< `no_session` is the error text if there is no session.
-  bool status_is_text;       ///< With `status_is_text`, an error's `status` is `404 Not Found` and not 404.
-  bool checks_session_last;  ///< `checks_session_last` checks the session after the method and Accept.
-  bool exact_slashes;        ///< With `exact_slashes`, an additional slash makes a URL a different URL.
-  /// Whether the fields `arg` and `kwarg` of a form are YAML. A form then has only the fields of the body.
-  /// Otherwise, the fields of the query precede the fields of the body.
-  bool typed_forms;
-  bool text_may_be_no_json;  ///< Whether a `text/plain` body without JSON is a string.
-  bool login_is_401;         ///< With `login_is_401`, GET /login gets status 401.
-  bool strict_logins;        ///< With `strict_logins`, users without permissions cannot log in.
-  bool cookies_expire;       ///< With `cookies_expire`, cookies have an expiry time.
-  bool run_takes_sessions;   ///< With `run_takes_sessions`, /run accepts the token of a session.
-  bool runs_in_parallel;     ///< With `runs_in_parallel`, the chunks of a list run in parallel.
-  bool uses_tornado_texts;   ///< With `uses_tornado_texts`, some failures get 200 and rest_tornado's texts.
-  bool jobs_have_info;       ///< With `jobs_have_info`, /jobs/JID returns `return` and the job in `info`.
-  bool started_have_links;   ///< With `started_have_links`, POST /minions returns links to started jobs.
-  /// With `overrides_client`, POST /minions runs chunks of other clients as `local_async`, too.
-  bool overrides_client;
-  bool missing_is_404;  ///< With `missing_is_404`, an unknown minion or job gets status 404.
-  /// Whether the event of a hook has the raw `body`, and has the query string as `query`. If false, the event
-  /// has the query string as `get`.
-  bool hooks_have_body;
-  bool full_headers;  ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
-  std::string_view body_limit_key;  ///< The configuration key that limits the size of a body.
-};
-
+struct Call;
 struct RequestContext;
 using Handler = http::Response (*)(RequestContext&);
+/// The results of the chunks, or the response to a chunk that was refused or failed.
+using ChunkResults = std::variant<std::vector<Completed>, http::Response>;
+
+/// What rest_cherrypy and rest_tornado each do in their own way for every request.
+struct Dialect {
+  std::string_view name;  ///< The name of the section in the configuration.
+  Handler answer;         ///< `answer` makes the checks in the dialect's order and calls the handler.
+  void (*finish)(const RequestContext&, http::Response&);  ///< `finish` adds the headers of all responses.
+  ChunkResults (*run_chunks)(RequestContext&, JsonValue chunks, const Call&);
+  Json (*status_of)(http::Status);  ///< `status_of` returns `status` in the body of an error.
+  std::string_view no_session;      ///< `no_session` is the error text if there is no session.
+};
+
+/// What a route does for a method.
+struct Method {
+  enum class Offers { data, page, events, anything };  ///< With `anything`, the Accept header is not checked.
+  enum class Takes { lowstate, data, nothing };        ///< How the body is read.
+
+  Handler handler = nullptr;  ///< Null if the route does not have the method.
+  Offers offers = Offers::data;
+  Takes takes = Takes::lowstate;
+};
 
 struct Route {
-  enum class Needs { nothing, session_to_get, session_to_post, session };
+  /// `permission` is a session of a user with permissions.
+  enum class Needs { nothing, session_to_get, session_to_post, session, permission };
 
   std::vector<std::string> path;  ///< `path` has the parts of the route's path between the slashes.
-  std::string_view option{};      ///< `option` is the configuration key that sets the path, or empty.
-  Handler get = nullptr;          ///< `get` is the handler for GET and HEAD, or null.
-  Handler post = nullptr;
+  Method get{};                   ///< `get` answers GET and HEAD.
+  Method post{};
   Needs needs = Needs::nothing;
-  bool needs_permission = false;  ///< Whether users without permissions are refused.
   static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
   std::size_t max_parts_below = 0;  ///< `max_parts_below` is the largest number of path parts below `path`.
-  bool shows_pages = false;         ///< With `shows_pages`, the reply of GET can be HTML.
-  bool serves_files = false;        ///< With `serves_files`, the Accept header is not checked.
-  bool sends_events = false;        ///< With `sends_events`, the reply is a stream of server-sent events.
-  bool posts_negotiate = true;      ///< With `posts_negotiate`, the Accept header of POST is checked.
-  bool post_below = true;           ///< With `post_below`, POST is allowed below the path.
-  bool reads_body = true;           ///< With `reads_body`, the body of POST is read.
-  bool takes_lowstate = true;       ///< With `takes_lowstate`, a form is lowstate.
-  std::string_view no_session{};    ///< `no_session` replaces the text `Dialect::no_session`, unless empty.
-  std::string_view cache{};         ///< `cache` is the value of the header Cache-Control, or empty.
+  std::string_view option{};        ///< `option` is the configuration key that sets the path, or empty.
 };
 
 [[nodiscard]] std::string path_text(const Route& route);

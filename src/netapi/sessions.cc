@@ -79,39 +79,6 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
   return credentials;
 }
 
-/// Logs in with the credentials of `object` and writes an audit line. A malformed `token_expire` is an error
-/// only for users who may choose the lifetime of the token. For other users, `token_expire` is ignored, as in
-/// Salt.
-Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
-  const Credentials credentials = credentials_in(context, object);
-  const auto refused = [&](Error error) {
-    context.trail.write_refused_login(what, credentials.username, credentials.eauth,
-                                      row_for(error.kind).outcome, error.reason);
-    return error;
-  };
-  Error unknown{ErrorKind::authentication, std::string(kUnknown)};
-  if (auto check_address = context.app.acl.check(credentials.username, context.remote()); !check_address) {
-    unknown.reason = check_address.error().reason;
-    return refused(std::move(unknown));
-  }
-  Result<Session> session = context.app.client->master().login(credentials, context.deadline);
-  if (!session) {
-    const bool bad = session.error().kind == ErrorKind::authentication;
-    return refused(bad ? unknown : session.error());
-  }
-  if (context.app.dialect.strict_logins && has_no_permissions(*session)) {
-    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
-    return refused(unknown);
-  }
-  const auto life = token_life_in(object);
-  if (!life && context.app.options.common.token_life.allows(session->eauth, session->user)) {
-    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
-    return refused(life.error());
-  }
-  context.trail.write_other(what, session->user, session->eauth, "ok");
-  return session;
-}
-
 double seconds_of(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
@@ -139,19 +106,6 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// The body of a login is an object, or a list whose first element is the object.
-std::optional<JsonValue> first_object(const RequestContext& context) {
-  JsonValue value = context.body.value;
-  if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
-  if (!value.is(JsonValue::Kind::object)) return std::nullopt;
-  return value;
-}
-
-Response bad_request(const RequestContext& context, std::string sentence) {
-  context.trail.write_unreadable("invalid");
-  return fail(context, {ErrorKind::invocation, std::move(sentence)});
-}
-
 void write_token(JsonWriter& writer, const Session& session) {
   writer.begin_object();
   writer.key("start").number(seconds_of(session.start));
@@ -169,8 +123,7 @@ bool has_no_permissions(const Session& session) {
 }
 
 Error no_session(const RequestContext& context) {
-  const std::string_view own = context.route == nullptr ? "" : context.route->no_session;
-  return {ErrorKind::authentication, std::string(own.empty() ? context.app.dialect.no_session : own)};
+  return {ErrorKind::authentication, std::string(context.app.dialect.no_session)};
 }
 
 Result<Session> request_session(const RequestContext& context) {
@@ -199,48 +152,75 @@ Result<Session> session_with(const RequestContext& context, SecretView token) {
   return session;
 }
 
-Response ask_to_log_in(RequestContext& context) {
-  if (context.media == Media::html) return home_page(context);
-  if (context.app.dialect.login_is_401) {
-    return refuse(context, Status::unauthorized, context.app.dialect.no_session);
-  }
-  Response response = reply(context, Status::ok, R"({"status": 200, "return": "Please log in"})");
-  response.headers.emplace_back("WWW-Authenticate", "Session");
-  return response;
+Result<JsonValue> login_object(const RequestContext& context) {
+  JsonValue value = context.body.value;
+  if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
+  if (value.is(JsonValue::Kind::object)) return value;
+  return Error{ErrorKind::invocation, "The body must be an object with username, password and eauth."};
 }
 
-Response log_in(RequestContext& context) {
-  context.client = "login";
-  const auto object = first_object(context);
-  if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
-  const Dialect& dialect = context.app.dialect;
-  const std::string_view missing = missing_key(*object, context.app.client->master().takes_login_token());
-  if (!missing.empty()) {
-    std::string sentence =
-        format("'{}' is missing, empty or not a text; a login needs username, password and eauth{}.", missing,
-               hint_of_json_in_form(context.environ, context.body));
-    if (dialect.strict_logins) return bad_request(context, std::move(sentence));
-    const Credentials given = credentials_in(context, *object);
-    context.trail.write_refused_login("login", given.username, given.eauth, "denied");
-    return fail(context, {ErrorKind::authentication, std::move(sentence)});
+Result<void> check_login(const RequestContext& context, JsonValue object) {
+  const std::string_view missing = missing_key(object, context.app.client->master().takes_login_token());
+  if (missing.empty()) return {};
+  return Error{ErrorKind::authentication,
+               format("'{}' is missing, empty or not a text; a login needs username, password and eauth{}.",
+                      missing, hint_of_json_in_form(context.environ, context.body))};
+}
+
+Error refused_login(const RequestContext& context, JsonValue object, std::string_view what, Error error) {
+  const Credentials given = credentials_in(context, object);
+  context.trail.write_refused_login(what, given.username, given.eauth, row_for(error.kind).outcome,
+                                    error.reason);
+  return error;
+}
+
+Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what,
+                            bool needs_permission) {
+  const Credentials credentials = credentials_in(context, object);
+  const auto refused = [&](Error error) { return refused_login(context, object, what, std::move(error)); };
+  Error unknown{ErrorKind::authentication, std::string(kUnknown)};
+  if (auto check_address = context.app.acl.check(credentials.username, context.remote()); !check_address) {
+    unknown.reason = check_address.error().reason;
+    return refused(std::move(unknown));
   }
-  auto session = log_in_with(context, *object, "login");
-  if (!session) return fail(context, session.error());
+  Result<Session> session = context.app.client->master().login(credentials, context.deadline);
+  if (!session) {
+    const bool bad = session.error().kind == ErrorKind::authentication;
+    return refused(bad ? unknown : session.error());
+  }
+  if (needs_permission && has_no_permissions(*session)) {
+    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
+    return refused(unknown);
+  }
+  const auto life = token_life_in(object);
+  if (!life && context.app.options.common.token_life.allows(session->eauth, session->user)) {
+    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
+    return refused(life.error());
+  }
+  context.trail.write_other(what, session->user, session->eauth, "ok");
+  return session;
+}
+
+Response logged_in(const RequestContext& context, const Session& session,
+                   std::optional<WallTime> cookie_end) {
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("return").begin_array();
-  write_session(writer, *session);
+  write_session(writer, session);
   writer.end_array().end_object();
   Response response = reply(context, Status::ok, std::move(json));
-  const std::string_view token = session->token.reveal().text;
+  const std::string_view token = session.token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
   // A page of another origin gets the token in the body, but gets no cookie.
   if (!context.app.origins.is_foreign(context.environ)) {
-    response.headers.emplace_back(
-        "Set-Cookie",
-        cookie(context, token, dialect.cookies_expire ? std::optional(session->expire) : std::nullopt));
+    response.headers.emplace_back("Set-Cookie", cookie(context, token, cookie_end));
   }
   return response;
+}
+
+Response bad_request(const RequestContext& context, std::string sentence) {
+  context.trail.write_unreadable("invalid");
+  return fail(context, {ErrorKind::invocation, std::move(sentence)});
 }
 
 Response log_out(RequestContext& context) {
