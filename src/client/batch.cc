@@ -21,20 +21,17 @@ Json by_minion(std::string_view minion, const Json& ret) {
   return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
 }
 
-void write_functions(JsonWriter& writer, const lowstate::LocalCall& call) {
-  writer.key("fun").json(lowstate::published_functions(call)).key("fun_args");
-  if (call.compound) writer.begin_array();
-  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
-  if (call.compound) writer.end_array();
-}
-
 void write_data(JsonWriter& writer, const master::Return& ret, std::string_view jid,
                 const master::Permit& permit) {
   writer.begin_object();
   writer.key("cmd").string("_return").key("id").string(ret.minion).key("success").boolean(ret.success);
   write_retcode(writer.key("return").json(ret.ret).key("retcode"), ret);
   writer.key("jid").string(jid);
-  write_functions(writer, permit.chunk().local());
+  const lowstate::LocalCall& call = permit.chunk().local();
+  writer.key("fun").json(lowstate::published_functions(call)).key("fun_args");
+  if (call.compound) writer.begin_array();
+  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
+  if (call.compound) writer.end_array();
   writer.key("user").string(permit.user());
   if (!ret.out.empty()) writer.key("out").string(ret.out);
   writer.end_object();

@@ -37,10 +37,6 @@ bool says_that_it_runs(const Return& answer) {
   return !inner || !is_empty_object(*inner);
 }
 
-std::size_t size_of(const Return& ret) {
-  return ret.minion.size() + ret.ret.text().size() + (ret.event ? ret.event->text().size() : 0);
-}
-
 }  // namespace
 
 Error reply_too_large(std::size_t max_reply_bytes) {
@@ -127,7 +123,8 @@ Gatherer::Gatherer(const Call& call)
       inbox_(std::make_shared<Inbox>(call.room, call.options.max_reply_bytes)) {}
 
 bool Gatherer::Inbox::take(const Return& ret) {
-  const std::size_t bytes = size_of(ret);
+  const std::size_t bytes =
+      ret.minion.size() + ret.ret.text().size() + (ret.event ? ret.event->text().size() : 0);
   std::size_t left = room;
   do {
     if (bytes > left) return false;

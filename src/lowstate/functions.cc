@@ -159,10 +159,6 @@ constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",
                                                     "eauth",  "username", "password", "token",
                                                     "user",   "key",      "timeout",  "full_return"};
 
-bool is_own_key(std::string_view key) {
-  return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
-}
-
 /// Refuses a name with two leading underscores, because Salt itself sets such arguments, for example
 /// `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
@@ -203,7 +199,8 @@ void read_master_function(ChunkReader& reader, Client client, Function& function
     }
   }
   for (const JsonMember member : reader.chunk().members()) {
-    if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);
+    const bool is_own = std::find(kOwnKeys.begin(), kOwnKeys.end(), member.key) != kOwnKeys.end();
+    if (!is_own) add_kwarg(reader, member, kwargs);
   }
   function.kwargs = merge_equal_keys(kwargs);
   if (client == Client::runner || client == Client::runner_async) check_yaml(reader, function, true);

@@ -186,17 +186,6 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   return credentials;
 }
 
-bool is_master_client(Client client) {
-  return client == Client::runner || client == Client::runner_async || client == Client::wheel ||
-         client == Client::wheel_async;
-}
-
-void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
-  read_master_function(reader, client, call.function);
-  call.timeout = reader.duration("timeout");
-  call.full_return = reader.flag("full_return");
-}
-
 Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chunk) {
   ChunkReader reader(chunk.index, value, reading.has_expr_form);
   if (!value.is(JsonValue::Kind::object)) {
@@ -207,8 +196,12 @@ Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chun
   if (!client) return client.error();
   chunk.client = *client;
   if (!reading.has_credentials) chunk.credentials = read_credentials(reader);
-  if (is_master_client(chunk.client)) {
-    read_master_call(reader, chunk.client, chunk.call.emplace<MasterCall>());
+  if (*client == Client::runner || *client == Client::runner_async || *client == Client::wheel ||
+      *client == Client::wheel_async) {
+    auto& call = chunk.call.emplace<MasterCall>();
+    read_master_function(reader, *client, call.function);
+    call.timeout = reader.duration("timeout");
+    call.full_return = reader.flag("full_return");
   } else if (chunk.client == Client::ssh) {
     read_ssh_call(reader, chunk.call.emplace<LocalCall>());
   } else {

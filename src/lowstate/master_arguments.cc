@@ -61,16 +61,11 @@ void write_value(JsonWriter& writer, JsonValue value) {
 }
 
 /// REQUIRES: the text was checked when its chunk was read.
-Json as_argument(std::string_view text) {
-  Result<Json> value = yamlify_scalar(text);
-  return value ? *std::move(value) : Json::string(text);
-}
-
 void write_text(JsonWriter& writer, std::string_view text) {
-  const Json value = as_argument(text);
-  const std::string& json = value.text();
-  if (is_jid(json)) {
-    writer.string(json);
+  Result<Json> read = yamlify_scalar(text);
+  const Json value = read ? *std::move(read) : Json::string(text);
+  if (is_jid(value.text())) {
+    writer.string(value.text());
   } else {
     writer.json(value);
   }

@@ -23,14 +23,11 @@ bool is_name_character(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '.';
 }
 
-bool is_accepted(std::string_view key, bool has_expr_form) {
-  return std::find(kAccepted.begin(), kAccepted.end(), key) != kAccepted.end() ||
-         (has_expr_form && key == "expr_form");
-}
-
 void check_keys(ChunkReader& reader) {
   for (const JsonMember member : reader.chunk().members()) {
-    if (!reader.find(member.key) || is_accepted(member.key, reader.has_expr_form())) continue;
+    const bool is_accepted = std::find(kAccepted.begin(), kAccepted.end(), member.key) != kAccepted.end() ||
+                             (reader.has_expr_form() && member.key == "expr_form");
+    if (!reader.find(member.key) || is_accepted) continue;
     reader.report(format("the key {} is not accepted for the client ssh; accepted are {}.",
                          quoted_excerpt(member.key), kAcceptedText));
   }

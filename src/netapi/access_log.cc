@@ -18,13 +18,6 @@ constexpr std::string_view kMask = "***";
 constexpr std::size_t kMaxShown = 2048;  // `kMaxShown` limits a header or URL in a line, in bytes.
 constexpr std::size_t kShortToken = 32;  // `kShortToken` is a token's length with Salt's `hash_type: md5`.
 
-std::string log_time(WallTime when) {
-  const std::string date = http::http_date(when);
-  const std::string_view text = date;
-  return format("{}/{}/{}:{} +0000", text.substr(5, 2), text.substr(8, 3), text.substr(12, 4),
-                text.substr(17, 8));
-}
-
 /// Masks long hexadecimal numbers, because such a number may be a token. Job ids are shorter and stay
 /// visible.
 std::string without_tokens(std::string_view text) {
@@ -86,7 +79,10 @@ std::string bytes_of(const Response& response) {
 std::string access_line(const Environ& environ, const Response& response, WallTime when) {
   std::string line;
   append_escaped(line, environ.get("REMOTE_ADDR").empty() ? "-" : environ.get("REMOTE_ADDR"));
-  line += format(" - - [{}] \"", log_time(when));
+  const std::string text = http::http_date(when);
+  const std::string_view date = text;
+  line += format(" - - [{}/{}/{}:{} +0000] \"", date.substr(5, 2), date.substr(8, 3), date.substr(12, 4),
+                 date.substr(17, 8));
   append_escaped(line, environ.get("REQUEST_METHOD"));
   line += ' ';
   append_escaped(line, without_credentials(url_of(environ)));

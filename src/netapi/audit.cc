@@ -58,8 +58,6 @@ void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   line[line.size() - 4] = '.';
 }
 
-using auth::Credentials;
-
 /// The size in bytes after which `joined` adds no more names.
 constexpr std::size_t kMaxJoined = 512;
 
@@ -74,20 +72,11 @@ std::string joined(const List& list, Name name) {
   return text;
 }
 
-std::string functions_of(const lowstate::Chunk& chunk) {
-  if (!chunk.is_local()) return std::string(chunk.master().function.name);
-  return joined(chunk.local().functions, [](const lowstate::Function& function) { return function.name; });
-}
-
 std::string target_of(const lowstate::Chunk& chunk) {
   if (!chunk.is_local()) return {};
   const lowstate::Target& target = chunk.local().target;
   if (target.list.empty()) return std::string(target.expression);
   return joined(target.list, [](std::string_view id) { return id; });
-}
-
-std::string_view eauth_of(const Credentials& credentials) {
-  return credentials.kind == Credentials::Kind::token ? "token" : credentials.eauth;
 }
 
 }  // namespace
@@ -146,7 +135,9 @@ void AuditTrail::write_unreadable(std::string_view outcome) const {
 }
 
 void AuditTrail::write(const lowstate::Chunk& chunk, AuditEntry line) const {
-  const std::string fun = functions_of(chunk);
+  const auto name = [](const lowstate::Function& function) { return function.name; };
+  const std::string fun =
+      chunk.is_local() ? joined(chunk.local().functions, name) : std::string(chunk.master().function.name);
   const std::string tgt = target_of(chunk);
   line.client = name_of(chunk.client);
   line.fun = fun;
@@ -167,8 +158,10 @@ void AuditTrail::write_refused(const lowstate::Chunk& chunk, const Error& error,
   const bool recognized = !error.user.empty();
   if (!recognized && !may_write(outcome)) return;
   AuditEntry line = entry(outcome);
-  line.user = recognized ? error.user : chunk.credentials.username;
-  line.eauth = recognized ? error.eauth : eauth_of(chunk.credentials);
+  const auth::Credentials& given = chunk.credentials;
+  const bool by_token = given.kind == auth::Credentials::Kind::token;
+  line.user = recognized ? error.user : given.username;
+  line.eauth = recognized ? error.eauth : by_token ? "token" : given.eauth;
   line.reason = error.reason;
   write(chunk, line);
 }

@@ -45,13 +45,6 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// Returns whether a form has several fields `fun`. Such a form does not say which function gets the
-/// arguments.
-bool has_two_functions(const RequestContext& context) {
-  const auto fun = context.body.value.find("fun");
-  return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
-}
-
 Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call,
                                        Result<void> (*check)(const RequestContext&, JsonValue)) {
   if (const auto hint = hint_of_json_in_form(context.environ, context.body); !hint.empty()) {
@@ -61,7 +54,8 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
   if (!is_list && (!value.is(JsonValue::Kind::object) || value.size() == 0)) {
     return Error{ErrorKind::invocation, "Lowstates must be a list"};
   }
-  if (has_two_functions(context)) {
+  const auto fun = context.body.value.find("fun");
+  if (context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array)) {
     return Error{ErrorKind::invocation,
                  "'fun' is in the form more than once, expected once: a form calls one function."};
   }

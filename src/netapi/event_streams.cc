@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -62,15 +63,13 @@ Response needs_http(const RequestContext& context) {
       "the web server pass WebSockets to that port.");
 }
 
-std::optional<Response> refused_version(const RequestContext& context) {
-  if (context.environ.get("HTTP_SEC_WEBSOCKET_VERSION") == "13") return std::nullopt;
-  Response response =
-      refuse(context, Status::upgrade_required, "Sec-WebSocket-Version: found another version, expected 13.");
-  response.headers.emplace_back("Sec-WebSocket-Version", "13");
-  return response;
-}
-
-std::optional<Response> refused_key(const RequestContext& context) {
+std::optional<Response> refused_version_or_key(const RequestContext& context) {
+  if (context.environ.get("HTTP_SEC_WEBSOCKET_VERSION") != "13") {
+    Response response = refuse(context, Status::upgrade_required,
+                               "Sec-WebSocket-Version: found another version, expected 13.");
+    response.headers.emplace_back("Sec-WebSocket-Version", "13");
+    return response;
+  }
   if (is_key(context.environ.get("HTTP_SEC_WEBSOCKET_KEY"))) return std::nullopt;
   return refuse(context, Status::bad_request, "Sec-WebSocket-Key: expected 16 bytes in base64.");
 }
@@ -188,17 +187,14 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
   return needs;
 }
 
-bool is_digest_length(std::size_t digits) {
-  // The possible lengths of tokens in digits, for the values of Salt's `hash_type`.
-  static constexpr std::size_t kLengths[] = {32, 40, 56, 64, 96, 128};
-  return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
-}
-
 /// Returns the session of the token at the end of the path of rest_tornado's WebSocket.
 std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!is_carried(context, "rest_fcgi.websocket")) return needs_http(context);
   const std::string token = context.below.empty() ? std::string() : context.below.front();
-  const bool is_one = only_of(token, kHexDigits) && is_digest_length(token.size()) &&
+  // The possible lengths of tokens in digits, for the values of Salt's `hash_type`.
+  static constexpr std::array<std::size_t, 6> kLengths{32, 40, 56, 64, 96, 128};
+  const bool is_one = only_of(token, kHexDigits) &&
+                      std::find(kLengths.begin(), kLengths.end(), token.size()) != kLengths.end() &&
                       context.target.path == path_text(*context.route) + "/" + token;
   if (!is_one) return refuse(context, Status::not_found, "The last part of the path must be a token.");
   auto session = session_with(context, SecretView(token));
@@ -213,8 +209,7 @@ std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!origins.allow_all() && origins.is_foreign(context.environ)) {
     return refuse(context, Status::forbidden, "Cross origin websockets not allowed");
   }
-  if (auto refused = refused_version(context)) return *std::move(refused);
-  if (auto refused = refused_key(context)) return *std::move(refused);
+  if (auto refused = refused_version_or_key(context)) return *std::move(refused);
   return *std::move(session);
 }
 
@@ -250,8 +245,7 @@ Response open_websocket(RequestContext& context) {
       !has_word(context.environ.get("HTTP_CONNECTION"), "upgrade")) {
     return refuse(context, Status::upgrade_required, "Expected the handshake of a WebSocket (RFC 6455).");
   }
-  if (auto refused = refused_version(context)) return *std::move(refused);
-  if (auto refused = refused_key(context)) return *std::move(refused);
+  if (auto refused = refused_version_or_key(context)) return *std::move(refused);
   auto session = context.below.empty() ? request_session(context)
                                        : session_with(context, SecretView(context.below.front()));
   if (!session) return fail(context, session.error());

@@ -85,12 +85,6 @@ constexpr std::array kTypes{Type{".html", "text/html;charset=utf-8"},
                             Type{".wasm", "application/wasm"},
                             Type{".pdf", "application/pdf"}};
 
-std::string_view type_of(std::string_view name) {
-  const auto found = std::find_if(kTypes.begin(), kTypes.end(),
-                                  [name](const Type& type) { return name.ends_with(type.extension); });
-  return found == kTypes.end() ? "application/octet-stream" : found->type;
-}
-
 UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
@@ -164,7 +158,10 @@ Response file_reply(const RequestContext& context, Found found) {
     response.status = Status::not_modified;
     return response;
   }
-  response.headers.emplace_back("Content-Type", type_of(found.name));
+  const auto type = std::find_if(kTypes.begin(), kTypes.end(),
+                                 [&](const Type& one) { return found.name.ends_with(one.extension); });
+  response.headers.emplace_back("Content-Type",
+                                type == kTypes.end() ? "application/octet-stream" : type->type);
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (auto set = set_body(std::move(found.file), size, response); !set) return fail(context, set.error());
   return response;

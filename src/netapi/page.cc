@@ -20,22 +20,6 @@ constexpr std::string_view kPage =
 
 constexpr std::chrono::seconds kSessionTimeout{2};
 
-std::string make_nonce() {
-  std::random_device dice;
-  std::string nonce;
-  for (int i = 0; i < 4; ++i) nonce += format("{:08x}", static_cast<std::uint32_t>(dice()));
-  return nonce;
-}
-
-std::string eauths_of(const RequestContext& context) {
-  std::string json;
-  JsonWriter writer(json);
-  writer.begin_array();
-  for (const std::string& name : context.app.options.common.eauths) writer.string(name);
-  writer.end_array();
-  return json;
-}
-
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);
@@ -45,12 +29,16 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 }  // namespace
 
 http::Response home_page(RequestContext& context) {
-  const std::string nonce = make_nonce();
+  std::random_device dice;
+  std::string nonce;
+  for (int i = 0; i < 4; ++i) nonce += format("{:08x}", static_cast<std::uint32_t>(dice()));
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
   // "-" tells the page's script that sessions are off.
   replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
-  replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
+  const Json eauths =
+      written_json([&](JsonWriter& writer) { write_strings(writer, context.app.options.common.eauths); });
+  replace_all(html, "@EAUTHS@", escaped(eauths.text()));
   // The deadline is short: if the master does not answer, the page soon asks for a login.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
   // Does not check the origin of the request, because a page of another origin cannot read the HTML page.

@@ -58,28 +58,6 @@ void write_completed(JsonWriter& writer, const Completed& completed) {
   writer.end_object();
 }
 
-constexpr std::string_view kHead = R"({"return": [)";
-constexpr std::string_view kTail = "]}";
-
-/// Uses the buffer of `item` for the result, because an item may be large.
-std::string around_one(Json item) {
-  std::string text = std::move(item).text();
-  text.append(kTail).insert(0, kHead);
-  return text;
-}
-
-std::string around_all(const std::vector<Json>& items) {
-  std::size_t size = kHead.size() + kTail.size();
-  for (const Json& item : items) size += item.text().size() + 2;
-  std::string text;
-  text.reserve(size);
-  JsonWriter writer(text);
-  writer.begin_object().key("return").begin_array();
-  for (const Json& item : items) writer.json(item);
-  writer.end_array().end_object();
-  return text;
-}
-
 }  // namespace
 
 const ErrorRow& row_for(ErrorKind kind) noexcept {
@@ -107,7 +85,23 @@ std::string items_text(std::vector<Completed> completed) {
   std::vector<Json> items;
   for (Completed& chunk : completed)
     std::move(chunk.reply.items.begin(), chunk.reply.items.end(), std::back_inserter(items));
-  return items.size() == 1 ? around_one(std::move(items.front())) : around_all(items);
+  constexpr std::string_view kHead = R"({"return": [)";
+  constexpr std::string_view kTail = "]}";
+  std::string text;
+  if (items.size() == 1) {
+    // Uses the buffer of the item for the result, because an item may be large.
+    text = std::move(items.front()).text();
+    text.append(kTail).insert(0, kHead);
+    return text;
+  }
+  std::size_t size = kHead.size() + kTail.size();
+  for (const Json& item : items) size += item.text().size() + 2;
+  text.reserve(size);
+  JsonWriter writer(text);
+  writer.begin_object().key("return").begin_array();
+  for (const Json& item : items) writer.json(item);
+  writer.end_array().end_object();
+  return text;
 }
 
 http::Response status_reply(http::Status status, std::string_view text) {

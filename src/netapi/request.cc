@@ -18,10 +18,6 @@ namespace {
 
 using http::Environ;
 
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
-
 std::string_view query_of(const Environ& environ) {
   if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty()) return query;
   const std::string_view uri = environ.get("REQUEST_URI");
@@ -168,27 +164,16 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   return document.parse(json, rules.json);
 }
 
-Result<void> read_text(std::string_view text, const BodyRules& rules, JsonDocument& document) {
-  Result<void> parsed = read_json(text, rules.json, document);
-  if (parsed || !rules.text_may_be_no_json) return parsed;
-  std::string json;
-  JsonWriter(json).string(text);
-  return document.parse(json, rules.json);
-}
-
 Result<void> read_as(Media media, std::string_view text, const BodyRules& rules, JsonDocument& document) {
   if (media == Media::json) return read_json(text, rules.json, document);
   if (const std::size_t bad = first_bad_byte(text); bad != text.size()) {
     return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", bad)};
   }
-  switch (media) {
-    case Media::yaml:
-      return read_yaml(text, rules.json, document);
-    case Media::form:
-      return read_form(text, rules, document);
-    default:
-      return read_text(text, rules, document);
-  }
+  if (media == Media::yaml) return read_yaml(text, rules.json, document);
+  if (media == Media::form) return read_form(text, rules, document);
+  Result<void> parsed = read_json(text, rules.json, document);
+  if (parsed || !rules.text_may_be_no_json) return parsed;
+  return document.parse(Json::string(text).text(), rules.json);
 }
 
 }  // namespace
@@ -209,7 +194,8 @@ Result<Target> read_target(const Environ& environ) {
   target.path = std::move(path.below);
   while (!target.above.empty() && target.above.back() == '/') target.above.pop_back();
   const auto has_control = [](std::string_view text) {
-    return std::any_of(text.begin(), text.end(), is_control);
+    return std::any_of(text.begin(), text.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   };
   if (has_control(target.above) || has_control(target.path)) {
     return Error{ErrorKind::malformed, "The path has control characters."};

@@ -26,18 +26,16 @@ Response in(Media media, Status status, std::string json) {
   return json_reply(status, std::move(json));
 }
 
-Response error_page(Status status, std::string_view sentence) {
-  const std::string title = format("{} {}", static_cast<int>(status), http::reason(status));
-  return page_reply(status,
-                    format("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                           "<title>{0}</title></head>\n<body><h2>{0}</h2><p>{1}</p></body></html>\n",
-                           title, escaped(sentence)),
-                    {});
-}
-
 Response error_in_form(const RequestContext& context, Status status, std::string_view sentence,
                        const Error* error, const std::vector<Completed>& completed) {
-  if (context.error_media == Media::html) return error_page(status, sentence);
+  if (context.error_media == Media::html) {
+    const std::string title = format("{} {}", static_cast<int>(status), http::reason(status));
+    return page_reply(status,
+                      format("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                             "<title>{0}</title></head>\n<body><h2>{0}</h2><p>{1}</p></body></html>\n",
+                             title, escaped(sentence)),
+                      {});
+  }
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("status").json(context.app.dialect.status_of(status));

@@ -95,27 +95,6 @@ std::string cookie(const RequestContext& context, std::string_view token, std::o
   return text;
 }
 
-void write_session(JsonWriter& writer, const Session& session) {
-  writer.begin_object();
-  writer.key("token").string(session.token.reveal().text);
-  writer.key("expire").number(seconds_of(session.expire));
-  writer.key("start").number(seconds_of(session.start));
-  writer.key("user").string(session.user);
-  writer.key("eauth").string(session.eauth);
-  writer.key("perms").json(session.perms);
-  writer.end_object();
-}
-
-void write_token(JsonWriter& writer, const Session& session) {
-  writer.begin_object();
-  writer.key("start").number(seconds_of(session.start));
-  writer.key("expire").number(seconds_of(session.expire));
-  writer.key("name").string(session.user);
-  writer.key("eauth").string(session.eauth);
-  writer.key("token").string(session.token.reveal().text);
-  writer.end_object();
-}
-
 }  // namespace
 
 bool has_no_permissions(const Session& session) {
@@ -205,11 +184,16 @@ Response logged_in(const RequestContext& context, const Session& session,
                    std::optional<WallTime> cookie_end) {
   std::string json;
   JsonWriter writer(json);
-  writer.begin_object().key("return").begin_array();
-  write_session(writer, session);
-  writer.end_array().end_object();
-  Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session.token.reveal().text;
+  writer.begin_object().key("return").begin_array().begin_object();
+  writer.key("token").string(token);
+  writer.key("expire").number(seconds_of(session.expire));
+  writer.key("start").number(seconds_of(session.start));
+  writer.key("user").string(session.user);
+  writer.key("eauth").string(session.eauth);
+  writer.key("perms").json(session.perms);
+  writer.end_object().end_array().end_object();
+  Response response = reply(context, Status::ok, std::move(json));
   response.headers.emplace_back("X-Auth-Token", token);
   // A page of another origin gets the token in the body, but gets no cookie.
   if (!context.app.origins.is_foreign(context.environ)) {
@@ -274,7 +258,12 @@ Response make_tokens(RequestContext& context) {
   std::string json;
   JsonWriter writer(json);
   writer.begin_array();
-  for (const Session& session : sessions) write_token(writer, session);
+  for (const Session& session : sessions) {
+    writer.begin_object().key("start").number(seconds_of(session.start));
+    writer.key("expire").number(seconds_of(session.expire));
+    writer.key("name").string(session.user).key("eauth").string(session.eauth);
+    writer.key("token").string(session.token.reveal().text).end_object();
+  }
   writer.end_array();
   return reply(context, Status::ok, std::move(json));
 }

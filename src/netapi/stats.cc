@@ -18,15 +18,6 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
   return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
 }
 
-void write_urls(JsonWriter& writer, RequestCounters& counters) {
-  const MutexLock lock(counters.mutex);
-  writer.begin_object();
-  for (const auto& [url, requests] : counters.by_url) {
-    writer.key(url).begin_object().key("Count").integer(static_cast<std::int64_t>(requests)).end_object();
-  }
-  writer.end_object();
-}
-
 }  // namespace
 
 RequestCount::RequestCount(const RequestContext& context) : context_(context) {
@@ -65,9 +56,13 @@ Response show_stats(RequestContext& context) {
   writer.key("Uptime").number(seconds(now - counters.since));
   writer.key("Total Requests").integer(count(counters.requests));
   writer.key("Current Requests").integer(count(counters.current));
-  writer.key("Requests");
-  write_urls(writer, counters);
-  writer.end_object().key("Cheroot HTTPServer").begin_object();
+  writer.key("Requests").begin_object();
+  std::unique_lock lock(counters.mutex);
+  for (const auto& [url, requests] : counters.by_url) {
+    writer.key(url).begin_object().key("Count").integer(static_cast<std::int64_t>(requests)).end_object();
+  }
+  lock.unlock();
+  writer.end_object().end_object().key("Cheroot HTTPServer").begin_object();
   writer.key("Enabled").boolean(true).key("Requests").integer(count(counters.requests));
   writer.key("Bytes Read").integer(count(counters.bytes_read));
   writer.key("Bytes Written").integer(count(counters.bytes_written));
