@@ -27,13 +27,6 @@ Reply no_minions_reply() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Returns a random number generator. std::random_device would take 5 KB of each waiting thread's stack.
-std::minstd_rand random_generator() {
-  std::minstd_rand::result_type seed = 0;
-  [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
-  return std::minstd_rand(seed);
-}
-
 constexpr std::string_view kNoResponse =
     "Minion did not return. [No response]\n"
     "The minions may not have all finished running and any remaining minions will return upon completion. "
@@ -160,7 +153,10 @@ Result<Reply> cmd_subset(const Call& call) {
                              [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();
   if (able->empty()) return no_minions_reply();
-  std::shuffle(able->begin(), able->end(), random_generator());
+  std::minstd_rand::result_type seed = 0;
+  // std::random_device would take 5 KB of each waiting thread's stack.
+  [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
+  std::shuffle(able->begin(), able->end(), std::minstd_rand(seed));
   able->resize(std::min(able->size(), call.permit.chunk().local().subset));
   Publication publication;
   publication.only = *std::move(able);

@@ -35,12 +35,6 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
   return made;
 }
 
-Json whole_event(const RunnerReturn& ret, std::string_view tag) {
-  return written_object([&](JsonWriter& writer) {
-    writer.key("data").json(ret.data).key("tag").string(format("{}/ret", tag));
-  });
-}
-
 // The functions are not inlined, so that `run_call` has a small stack frame.
 
 /// Runs a chunk of the client `runner`. Returns the function's return, or with `full_return` the event of the
@@ -57,8 +51,12 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   }
   if (!*taken) return master::still_runs(std::move(*taken).error(), started->jid);
   RunnerReturn& ret = **taken;
-  return reply_with(call, asked.full_return ? whole_event(ret, started->tag) : std::move(ret.ret),
-                    std::move(started->jid));
+  if (asked.full_return) {
+    ret.ret = written_object([&](JsonWriter& writer) {
+      writer.key("data").json(ret.data).key("tag").string(format("{}/ret", started->tag));
+    });
+  }
+  return reply_with(call, std::move(ret.ret), std::move(started->jid));
 }
 
 /// Runs a chunk of the client `wheel`. Returns the master's whole reply, even if the wheel function failed.

@@ -49,13 +49,6 @@ void check_size(ChunkReader& reader, const Target& target) {
   }
 }
 
-/// Ignores white space around an id, as the program `salt` does with `-L`.
-void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
-  while (!text.empty() && list.size() <= kMaxIds) {
-    if (const std::string_view id = stripped(next_token(text, ',')); !id.empty()) list.push_back(id);
-  }
-}
-
 /// Returns whether `tgt` is a list that a form or script has sent as the text of JSON or Python: `["a",
 /// "b"]`. Such a text is also a glob and a regular expression, but only of one character.
 bool is_text_of_list(std::string_view tgt, TargetType type) {
@@ -246,7 +239,11 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
                "a list in a JSON body.",
                quoted_excerpt(tgt->text())));
   } else if (target.type == TargetType::list) {
-    split_at_commas(tgt->text(), target.list);
+    std::string_view ids = tgt->text();
+    while (!ids.empty() && target.list.size() <= kMaxIds) {
+      // Ignores white space around an id, as the program `salt` does with `-L`.
+      if (const std::string_view id = stripped(next_token(ids, ',')); !id.empty()) target.list.push_back(id);
+    }
   } else {
     target.expression = tgt->text();
   }

@@ -31,12 +31,6 @@ Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocu
   return Error{parsed.error().kind, format("Invalid JSON document: {}", parsed.error().message)};
 }
 
-Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
-  auto read = yaml::transcribe(text, {.max_depth = limits.max_depth, .max_values = limits.max_values});
-  if (!read) return Error{ErrorKind::malformed, read.error().message};
-  return document.parse(std::move(read->json), limits);
-}
-
 class Form {
  public:
   explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
@@ -169,7 +163,12 @@ Result<void> read_as(Media media, std::string_view text, const BodyRules& rules,
   if (const std::size_t bad = first_bad_byte(text); bad != text.size()) {
     return Error{ErrorKind::malformed, format("Not UTF-8: byte {}", bad)};
   }
-  if (media == Media::yaml) return read_yaml(text, rules.json, document);
+  if (media == Media::yaml) {
+    auto read =
+        yaml::transcribe(text, {.max_depth = rules.json.max_depth, .max_values = rules.json.max_values});
+    if (!read) return Error{ErrorKind::malformed, read.error().message};
+    return document.parse(std::move(read->json), rules.json);
+  }
   if (media == Media::form) return read_form(text, rules, document);
   Result<void> parsed = read_json(text, rules.json, document);
   if (parsed || !rules.text_may_be_no_json) return parsed;
