@@ -43,7 +43,7 @@ Error socket_error() {
 /// Starts a helper, sends a request and waits for the answer, at most `options.timeout`. Then kills the
 /// helper. Errors: unavailable, if no helper can be started or the helper did not read the request; timeout;
 /// internal.
-Result<Answer> ask_helper(const PamOptions& options, const pam::Request& request) {
+Result<Answer> ask_helper(const PamOptions& options, const pam::LoginRequest& request) {
   const std::string bytes =
       format("{}\n{}\n{}\n{}", request.service, request.username, request.remote, request.password.reveal());
   if (bytes.size() > pam::kMaxRequest) return Answer{pam::Outcome::refused, {"the password is too long"}};

@@ -53,7 +53,7 @@ Json return_event(const master::Return& ret, std::string_view jid, const master:
 /// A call of `local_batch`. Used by one thread.
 class Batch {
  public:
-  explicit Batch(const Call& call) : call_(call), local_(call.permit.chunk().local()), gatherer_(call) {}
+  explicit Batch(const ChunkCall& call) : call_(call), local_(call.permit.chunk().local()), gatherer_(call) {}
 
   Result<Reply> run();
 
@@ -65,7 +65,7 @@ class Batch {
   void forget_old_places();
   [[nodiscard]] bool may_start() const noexcept { return !failed_ && started_ < minions_.size(); }
 
-  const Call& call_;
+  const ChunkCall& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
   std::vector<std::string> minions_;         ///< `minions_` are the minions that answered the ping.
@@ -158,7 +158,7 @@ std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions) {
   return static_cast<std::size_t>(std::max(1.0, std::trunc(std::min(wanted, all))));
 }
 
-Result<Reply> cmd_batch(const Call& call) {
+Result<Reply> cmd_batch(const ChunkCall& call) {
   return Batch(call).run();
 }
 

@@ -117,7 +117,7 @@ std::vector<std::string> JobWait::waiting() const {
   return waiting;
 }
 
-Gatherer::Gatherer(const Call& call)
+Gatherer::Gatherer(const ChunkCall& call)
     : call_(call),
       timeouts_(timeouts_for(call.permit.chunk().local(), call.options)),
       inbox_(std::make_shared<Inbox>(call.room, call.options.max_reply_bytes)) {}
@@ -293,7 +293,7 @@ SteadyTime Gatherer::due(SteadyTime now) const {
   return due;
 }
 
-Result<std::vector<std::string>> find_answering(const Call& call, Publication::What what,
+Result<std::vector<std::string>> find_answering(const ChunkCall& call, Publication::What what,
                                                 bool (*is_yes)(const Return& ret)) {
   Gatherer gatherer(call);
   const auto published = gatherer.publish({what, std::nullopt, {}});

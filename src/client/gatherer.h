@@ -23,7 +23,7 @@
 namespace rest_fcgi::client {
 
 /// The call of one chunk. Borrows the referenced objects.
-struct Call {
+struct ChunkCall {
   master::Master& master;
   const master::Permit& permit;
   const Options& options;
@@ -106,7 +106,7 @@ struct Arrival {
 /// that are not in the job. Used by one thread, but any thread may deliver returns.
 class Gatherer {
  public:
-  explicit Gatherer(const Call& call);
+  explicit Gatherer(const ChunkCall& call);
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
@@ -165,7 +165,7 @@ class Gatherer {
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   [[nodiscard]] Error too_late() const;
 
-  const Call call_;
+  const ChunkCall call_;
   const Timeouts timeouts_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
@@ -180,7 +180,7 @@ class Gatherer {
 
 /// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose
 /// answer `is_yes` returns true, in the order of the answers. Errors: the errors of `Gatherer`.
-Result<std::vector<std::string>> find_answering(const Call& call, master::Publication::What what,
+Result<std::vector<std::string>> find_answering(const ChunkCall& call, master::Publication::What what,
                                                 bool (*is_yes)(const master::Return& ret));
 
 }  // namespace rest_fcgi::client

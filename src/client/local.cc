@@ -86,7 +86,7 @@ class ReturnMap {
   bool full_return_;
 };
 
-Result<Reply> cmd_on(const Call& call, const Publication& publication) {
+Result<Reply> cmd_on(const ChunkCall& call, const Publication& publication) {
   Gatherer gatherer(call);
   const auto published = gatherer.publish(publication);
   if (!published) return published.error();
@@ -132,11 +132,11 @@ void write_retcode(JsonWriter& writer, const master::Return& ret) {
   }
 }
 
-Result<Reply> cmd(const Call& call) {
+Result<Reply> cmd(const ChunkCall& call) {
   return cmd_on(call, {});
 }
 
-Result<Reply> run_job(const Call& call) {
+Result<Reply> run_job(const ChunkCall& call) {
   Result<master::Job> job = call.master.publish_async(call.permit);
   if (!job) return std::move(job).error();
   if (job->jid.empty()) return no_minions_reply();
@@ -148,7 +148,7 @@ Result<Reply> run_job(const Call& call) {
   return reply;
 }
 
-Result<Reply> cmd_subset(const Call& call) {
+Result<Reply> cmd_subset(const ChunkCall& call) {
   auto able = find_answering(call, Publication::What::has_function,
                              [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();

@@ -13,7 +13,7 @@ using lowstate::Client;
 using master::RunnerReturn;
 using master::with_jid;
 
-Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
+Result<Reply> reply_with(const ChunkCall& call, Json item, std::string jid) {
   if (item.text().size() > call.room) return with_jid(reply_too_large(call.options.max_reply_bytes), jid);
   Reply reply;
   reply.items.push_back(std::move(item));
@@ -22,7 +22,7 @@ Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
 }
 
 /// Returns `{"tag": ..., "jid": ...}`, the reply of `runner_async` and `wheel_async`.
-Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
+Result<Reply> started_reply(const ChunkCall& call, Result<master::Started> started) {
   if (!started) return std::move(started).error();
   Json reply = written_object([&started](JsonWriter& writer) {
     writer.key("tag").string(started->tag).key("jid").string(started->jid);
@@ -39,7 +39,7 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
 
 /// Runs a chunk of the client `runner`. Returns the function's return, or with `full_return` the event of the
 /// return. A timeout ends the wait, but not the function.
-[[gnu::noinline]] Result<Reply> runner(const Call& call) {
+[[gnu::noinline]] Result<Reply> runner(const ChunkCall& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
   const auto returns = std::make_shared<master::RunnerReturns>();
@@ -60,13 +60,13 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
 }
 
 /// Runs a chunk of the client `wheel`. Returns the master's whole reply, even if the wheel function failed.
-[[gnu::noinline]] Result<Reply> wheel(const Call& call) {
+[[gnu::noinline]] Result<Reply> wheel(const ChunkCall& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
 }
 
-[[gnu::noinline]] Result<Reply> ssh(const Call& call) {
+[[gnu::noinline]] Result<Reply> ssh(const ChunkCall& call) {
   Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
   if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
   Error failed = std::move(ran).error();
@@ -75,7 +75,7 @@ Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
   return failed;
 }
 
-Result<Reply> run_call(const Call& call) {
+Result<Reply> run_call(const ChunkCall& call) {
   switch (call.permit.chunk().client) {
     case Client::local:
       return cmd(call);
@@ -145,7 +145,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   }
   const std::size_t most = options_.max_reply_bytes;
   const std::size_t before = gathered == nullptr ? 0 : gathered->load();
-  const Call call{*master_, permit, options_, clock_, most - std::min(before, most)};
+  const ChunkCall call{*master_, permit, options_, clock_, most - std::min(before, most)};
   Result<Reply> reply = run_call(call);
   if (gathered == nullptr || !reply) return reply;
   std::size_t bytes = 0;

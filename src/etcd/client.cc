@@ -15,7 +15,7 @@ namespace {
 
 template <class Reply>
 Result<Reply> call(Cluster& cluster, std::string_view path, const std::string& body, Effect effect,
-                   Deadline deadline, Reply (*read)(const Fields&)) {
+                   Deadline deadline, Reply (*read)(const MessageFields&)) {
   Result<JsonDocument> answer = cluster.call(path, body, effect, deadline);
   if (!answer) return std::move(answer).error();
   return read_reply(*answer, read);
@@ -49,7 +49,7 @@ Result<Reply> checked(Result<Reply> reply, const Request& request) {
   return Error{ErrorKind::internal, "etcd: malformed reply: found other keys than requested"};
 }
 
-std::optional<KeyValue> read_deleted(const Fields& fields) {
+std::optional<KeyValue> read_deleted(const MessageFields& fields) {
   std::vector<KeyValue> deleted = fields.each("prev_kvs", read_key_value);
   return deleted.empty() ? std::nullopt : std::optional(std::move(deleted.front()));
 }

@@ -131,7 +131,7 @@ std::optional<Failure> Cluster::post(std::size_t member, const Ready& ready, std
   }
   if (const std::optional<JsonValue> error = answer.root().find("error")) return stream_failure(*error, url);
   std::string mistake;
-  const Header header = read_header(Fields(answer.root(), mistake));
+  const Header header = read_header(MessageFields(answer.root(), mistake));
   if (!mistake.empty()) return malformed_reply(url, mistake);
   if (header.cluster_id == 0) return malformed_reply(url, "found no cluster_id");
   return note_cluster(member, header.cluster_id);

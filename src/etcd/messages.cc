@@ -72,15 +72,15 @@ void write(JsonWriter& writer, const TxnRequest& request) {
 
 }  // namespace
 
-Fields::Fields(JsonValue message, std::string& mistake) : message_(message), mistake_(mistake) {
+MessageFields::MessageFields(JsonValue message, std::string& mistake) : message_(message), mistake_(mistake) {
   if (!message.is(JsonValue::Kind::object)) note("message", "an object");
 }
 
-void Fields::note(std::string_view name, std::string_view expected) const {
+void MessageFields::note(std::string_view name, std::string_view expected) const {
   if (mistake_.empty()) mistake_ = format("{}: expected {}", name, expected);
 }
 
-JsonValue Fields::find(std::string_view name, JsonValue::Kind kind) const {
+JsonValue MessageFields::find(std::string_view name, JsonValue::Kind kind) const {
   const JsonValue value = message_.find(name).value_or(JsonValue());
   if (value.is(kind) || value.is(JsonValue::Kind::null)) return value;
   constexpr std::string_view kKinds[] = {"null",     "a boolean", "an integer", "a number",
@@ -90,7 +90,7 @@ JsonValue Fields::find(std::string_view name, JsonValue::Kind kind) const {
 }
 
 template <class Number>
-Number Fields::integer(std::string_view name) const {
+Number MessageFields::integer(std::string_view name) const {
   const std::optional<JsonValue> value = message_.find(name);
   if (!value || value->is(JsonValue::Kind::null)) return 0;
   const std::optional<Number> number = parse_number<Number>(value->text());
@@ -98,48 +98,48 @@ Number Fields::integer(std::string_view name) const {
   return number.value_or(0);
 }
 
-std::int64_t Fields::int64(std::string_view name) const {
+std::int64_t MessageFields::int64(std::string_view name) const {
   return integer<std::int64_t>(name);
 }
 
-std::uint64_t Fields::uint64(std::string_view name) const {
+std::uint64_t MessageFields::uint64(std::string_view name) const {
   return integer<std::uint64_t>(name);
 }
 
-bool Fields::boolean(std::string_view name) const {
+bool MessageFields::boolean(std::string_view name) const {
   const JsonValue value = find(name, JsonValue::Kind::boolean);
   return value.is(JsonValue::Kind::boolean) && value.boolean();
 }
 
-std::string Fields::text(std::string_view name) const {
+std::string MessageFields::text(std::string_view name) const {
   return std::string(find(name, JsonValue::Kind::string).text());
 }
 
-std::string Fields::bytes(std::string_view name) const {
+std::string MessageFields::bytes(std::string_view name) const {
   std::optional<std::string> bytes = from_base64(find(name, JsonValue::Kind::string).text());
   if (!bytes) note(name, "base64");
   return std::move(bytes).value_or(std::string());
 }
 
-std::optional<Fields> Fields::message(std::string_view name) const {
+std::optional<MessageFields> MessageFields::message(std::string_view name) const {
   const JsonValue value = find(name, JsonValue::Kind::object);
   if (value.is(JsonValue::Kind::null)) return std::nullopt;
-  return Fields(value, mistake_);
+  return MessageFields(value, mistake_);
 }
 
-std::optional<Fields> Fields::require(std::string_view name) const {
-  std::optional<Fields> found = message(name);
+std::optional<MessageFields> MessageFields::require(std::string_view name) const {
+  std::optional<MessageFields> found = message(name);
   if (!found) note(name, "a message");
   return found;
 }
 
-Header read_header(const Fields& reply) {
-  const std::optional<Fields> fields = reply.message("header");
+Header read_header(const MessageFields& reply) {
+  const std::optional<MessageFields> fields = reply.message("header");
   return fields ? Header{fields->uint64("cluster_id"), fields->int64("revision"), fields->uint64("raft_term")}
                 : Header{};
 }
 
-KeyValue read_key_value(const Fields& fields) {
+KeyValue read_key_value(const MessageFields& fields) {
   return {.key = fields.bytes("key"),
           .value = fields.bytes("value"),
           .mod_revision = fields.int64("mod_revision"),
@@ -147,27 +147,27 @@ KeyValue read_key_value(const Fields& fields) {
           .lease = fields.int64("lease")};
 }
 
-std::optional<KeyValue> read_prev_kv(const Fields& fields) {
-  const std::optional<Fields> prev_kv = fields.message("prev_kv");
+std::optional<KeyValue> read_prev_kv(const MessageFields& fields) {
+  const std::optional<MessageFields> prev_kv = fields.message("prev_kv");
   return prev_kv ? std::optional(read_key_value(*prev_kv)) : std::nullopt;
 }
 
-RangeReply read_range(const Fields& fields) {
+RangeReply read_range(const MessageFields& fields) {
   return {.header = read_header(fields),
           .kvs = fields.each("kvs", read_key_value),
           .more = fields.boolean("more")};
 }
 
-TxnReply read_txn(const Fields& fields) {
+TxnReply read_txn(const MessageFields& fields) {
   return {.header = read_header(fields),
           .succeeded = fields.boolean("succeeded"),
-          .responses = fields.each("responses", [](const Fields& response) {
-            const std::optional<Fields> range = response.message("response_range");
+          .responses = fields.each("responses", [](const MessageFields& response) {
+            const std::optional<MessageFields> range = response.message("response_range");
             return range ? std::optional(read_range(*range)) : std::nullopt;
           })};
 }
 
-Status read_status(const Fields& fields) {
+Status read_status(const MessageFields& fields) {
   return {read_header(fields).cluster_id, fields.uint64("leader")};
 }
 

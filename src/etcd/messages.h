@@ -15,14 +15,14 @@
 #include "rest_fcgi/etcd/client.h"
 
 /// Messages of etcd's API v3 in the JSON form of etcd's gateway. Bytes are base64 (RFC 4648, section 4, with
-/// padding), and integers are strings. Fields that are zero, empty or false are left out.
+/// padding), and integers are strings. MessageFields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
 
 /// Reads the fields of a message. For an absent field, returns zero, false or an empty text. `mistake`
 /// receives a text about the first malformed field. The document and `mistake` must outlive this object.
-class Fields {
+class MessageFields {
  public:
-  Fields(JsonValue message, std::string& mistake);
+  MessageFields(JsonValue message, std::string& mistake);
 
   [[nodiscard]] std::int64_t int64(std::string_view name) const;
   [[nodiscard]] std::uint64_t uint64(std::string_view name) const;
@@ -30,16 +30,16 @@ class Fields {
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] std::string bytes(std::string_view name) const;
 
-  [[nodiscard]] std::optional<Fields> message(std::string_view name) const;
+  [[nodiscard]] std::optional<MessageFields> message(std::string_view name) const;
   /// Returns the message in a field. If the field is absent, reports the field as malformed.
-  [[nodiscard]] std::optional<Fields> require(std::string_view name) const;
+  [[nodiscard]] std::optional<MessageFields> require(std::string_view name) const;
 
   template <class Read>
   [[nodiscard]] auto each(std::string_view name, const Read& read) const {
-    std::vector<std::invoke_result_t<Read, const Fields&>> list;
+    std::vector<std::invoke_result_t<Read, const MessageFields&>> list;
     const JsonValue value = find(name, JsonValue::Kind::array);
     list.reserve(value.size());
-    for (const JsonValue element : value.elements()) list.push_back(read(Fields(element, mistake_)));
+    for (const JsonValue element : value.elements()) list.push_back(read(MessageFields(element, mistake_)));
     return list;
   }
 
@@ -55,9 +55,9 @@ class Fields {
 
 /// Reads a reply. Errors: internal, with the first malformed field.
 template <class Reply>
-Result<Reply> read_reply(const JsonDocument& document, Reply (*read)(const Fields&)) {
+Result<Reply> read_reply(const JsonDocument& document, Reply (*read)(const MessageFields&)) {
   std::string mistake;
-  Reply reply = read(Fields(document.root(), mistake));
+  Reply reply = read(MessageFields(document.root(), mistake));
   if (mistake.empty()) return reply;
   return Error{ErrorKind::internal, "etcd: malformed reply: " + mistake};
 }
@@ -67,12 +67,12 @@ struct Status {
   std::uint64_t leader = 0;  ///< `leader` is the leader's ID. 0 if the member sees no leader.
 };
 
-[[nodiscard]] Header read_header(const Fields& reply);
-[[nodiscard]] KeyValue read_key_value(const Fields& fields);
-[[nodiscard]] std::optional<KeyValue> read_prev_kv(const Fields& fields);
-[[nodiscard]] RangeReply read_range(const Fields& fields);
-[[nodiscard]] TxnReply read_txn(const Fields& fields);
-[[nodiscard]] Status read_status(const Fields& fields);
+[[nodiscard]] Header read_header(const MessageFields& reply);
+[[nodiscard]] KeyValue read_key_value(const MessageFields& fields);
+[[nodiscard]] std::optional<KeyValue> read_prev_kv(const MessageFields& fields);
+[[nodiscard]] RangeReply read_range(const MessageFields& fields);
+[[nodiscard]] TxnReply read_txn(const MessageFields& fields);
+[[nodiscard]] Status read_status(const MessageFields& fields);
 
 [[nodiscard]] std::string to_json(const RangeRequest& request);
 [[nodiscard]] std::string to_json(const TxnRequest& request);

@@ -28,14 +28,14 @@ constexpr std::array kReasons{
     Reason{"permission denied", ErrorKind::authorization, RetryAction::none},
 };
 
-WatchEvent read_event(const Fields& fields) {
+WatchEvent read_event(const MessageFields& fields) {
   WatchEvent event{.is_delete = fields.text("type") == "DELETE", .kv = {}, .prev_kv = read_prev_kv(fields)};
   if (const auto kv = fields.require("kv")) event.kv = read_key_value(*kv);
   return event;
 }
 
-WatchReply read_reply_fields(const Fields& root) {
-  const std::optional<Fields> fields = root.require("result");
+WatchReply read_reply_fields(const MessageFields& root) {
+  const std::optional<MessageFields> fields = root.require("result");
   if (!fields) return {};
   return {.header = read_header(*fields),
           .created = fields->boolean("created"),

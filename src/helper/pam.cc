@@ -33,8 +33,8 @@
 namespace rest_fcgi::helper {
 namespace {
 
+using auth::pam::LoginRequest;
 using auth::pam::Outcome;
-using auth::pam::Request;
 
 struct Answer {
   Outcome outcome;
@@ -56,7 +56,7 @@ void free_responses(pam_response* responses, int count) {
 }
 
 struct Talk {
-  Request request;
+  LoginRequest request;
   bool password_was_asked_for = false;
 };
 
@@ -88,7 +88,7 @@ void no_delay(int, unsigned, void*) {}
 
 class Conversation {
  public:
-  Conversation(const Request& request, const std::string& confdir)
+  Conversation(const LoginRequest& request, const std::string& confdir)
       : talk_{request}, callback_{converse, &talk_} {
     const std::string service(request.service);
     const std::string username(request.username);
@@ -144,7 +144,7 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 /// Asks PAM whether the password is right and whether the account may be used. REQUIRES: `request.service` is
 /// a file name.
-Answer verify(const Request& request, const std::string& confdir) {
+Answer verify(const LoginRequest& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed"};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty"};
   // PAM's modules would read a password only up to a NUL byte, so a password with a NUL byte is refused.
@@ -259,7 +259,7 @@ std::string read_input(int fd) {
   return bytes;
 }
 
-Answer answer(const Request& request, const std::string& confdir) {
+Answer answer(const LoginRequest& request, const std::string& confdir) {
   if (!request.username.empty()) return verify(request, confdir);
   std::string cause = why_unusable(request.service, confdir);
   return {cause.empty() ? Outcome::good : Outcome::failed, std::move(cause)};
@@ -271,7 +271,7 @@ int serve(const Arguments& arguments) {
   const int out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (out < 0 || !redirect_standard_streams()) return complain("standard output is not open");
   std::string_view rest(input.data(), input.size());
-  Request request;
+  LoginRequest request;
   for (std::string_view* const line : {&request.service, &request.username, &request.remote})
     *line = next_token(rest, '\n');
   request.password = SecretView(rest);

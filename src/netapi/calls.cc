@@ -45,7 +45,7 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call,
+Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const RunOptions& call,
                                        Result<void> (*check)(const RequestContext&, JsonValue)) {
   if (const auto hint = hint_of_json_in_form(context.environ, context.body); !hint.empty()) {
     return Error{ErrorKind::invocation, format("Lowstates must be a list{}", hint)};
@@ -103,8 +103,8 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
 
 }  // namespace
 
-RunResult run_lowstate(RequestContext& context, JsonValue value, const Call& call, decltype(&run) run_permits,
-                       Result<void> (*check)(const RequestContext&, JsonValue)) {
+RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOptions& call,
+                       decltype(&run) run_permits, Result<void> (*check)(const RequestContext&, JsonValue)) {
   RunResult ran;
   const auto chunks = guarded([&] { return read_chunks(context, value, call, check); });
   if (!chunks) {
@@ -136,7 +136,7 @@ RunResult run_lowstate(RequestContext& context, JsonValue value, const Call& cal
 }
 
 std::variant<client::Reply, Response> run_own(RequestContext& context, std::string_view chunk,
-                                              const Call& call) {
+                                              const RunOptions& call) {
   JsonDocument document;
   if (auto parsed = document.parse(chunk, context.app.options.common.lowstate.json); !parsed) {
     return fail(context, parsed.error());
@@ -146,7 +146,7 @@ std::variant<client::Reply, Response> run_own(RequestContext& context, std::stri
   return std::move(std::get<0>(ran).front().reply);
 }
 
-Response run_body(RequestContext& context, const Call& call) {
+Response run_body(RequestContext& context, const RunOptions& call) {
   auto ran = context.app.dialect.run_chunks(context, context.body.value, call);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   return reply(context, Status::ok, items_text(std::get<0>(std::move(ran))));

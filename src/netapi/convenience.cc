@@ -28,7 +28,7 @@ std::string below(const RequestContext& context) {
   return text;
 }
 
-Call own_call(const RequestContext& context) {
+RunOptions own_call(const RequestContext& context) {
   return {.token = context.session->token, .own = true};
 }
 

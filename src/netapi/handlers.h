@@ -73,7 +73,7 @@ Error refused_login(const RequestContext& context, JsonValue object, std::string
 
 // The functions of calls.cc.
 
-struct Call {
+struct RunOptions {
   SecretView token{};  ///< The token for all chunks. If it is empty, each chunk has its own credentials.
   lowstate::ReadOptions reading{};
   bool own = false;  ///< Whether the chunk's client and function are from this program, not from the request.
@@ -81,14 +81,15 @@ struct Call {
 
 /// Reads the chunks, checks them with `check` if it is not null, admits them, and runs them with
 /// `run_permits`. `failure` has Salt's text, and `failed` is null.
-[[nodiscard]] RunResult run_lowstate(RequestContext& context, JsonValue chunks, const Call& call,
+[[nodiscard]] RunResult run_lowstate(RequestContext& context, JsonValue chunks, const RunOptions& call,
                                      decltype(&run) run_permits,
                                      Result<void> (*check)(const RequestContext&, JsonValue));
 /// Runs a chunk that this program has written as JSON. REQUIRES: the chunk has exactly one result.
 [[nodiscard]] std::variant<client::Reply, http::Response> run_own(RequestContext& context,
-                                                                  std::string_view chunk, const Call& call);
+                                                                  std::string_view chunk,
+                                                                  const RunOptions& call);
 /// Runs the chunks of the body and returns their results.
-[[nodiscard]] http::Response run_body(RequestContext& context, const Call& call);
+[[nodiscard]] http::Response run_body(RequestContext& context, const RunOptions& call);
 [[nodiscard]] http::Response run_for_session(RequestContext& context);  ///< Answers POST /.
 /// Answers GET / with those of the clients that the engine supports.
 [[nodiscard]] http::Response greet(RequestContext& context, std::span<const lowstate::Client> clients);

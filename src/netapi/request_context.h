@@ -27,7 +27,7 @@
 /// A request for rest_cherrypy or rest_tornado, and the state that all requests of an application share.
 namespace rest_fcgi::netapi {
 
-struct Call;
+struct RunOptions;
 struct RequestContext;
 using Handler = http::Response (*)(RequestContext&);
 /// The results of the chunks, or the response to a chunk that was refused or failed.
@@ -38,7 +38,7 @@ struct Dialect {
   std::string_view name;  ///< The name of the section in the configuration.
   Handler answer;         ///< `answer` makes the checks in the dialect's order and calls the handler.
   void (*finish)(const RequestContext&, http::Response&);  ///< `finish` adds the headers of all responses.
-  ChunkResults (*run_chunks)(RequestContext&, JsonValue chunks, const Call&);
+  ChunkResults (*run_chunks)(RequestContext&, JsonValue chunks, const RunOptions&);
   Json (*status_of)(http::Status);  ///< `status_of` returns `status` in the body of an error.
   std::string_view no_session;      ///< `no_session` is the error text if there is no session.
 };

@@ -49,7 +49,7 @@ Response log_in(RequestContext& context) {
   return session ? logged_in(context, *session, session->expire) : fail(context, session.error());
 }
 
-ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const Call& call) {
+ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const RunOptions& call) {
   RunResult ran = run_lowstate(context, chunks, call, run, nullptr);
   if (ran.failure) return fail(context, *ran.failure, ran.completed);
   return std::move(ran.completed);

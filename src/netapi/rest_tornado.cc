@@ -71,7 +71,7 @@ Result<void> check_clients(const RequestContext& context, JsonValue chunks) {
   return {};
 }
 
-ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const Call& call) {
+ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const RunOptions& call) {
   RunResult ran =
       run_lowstate(context, chunks, call, run_in_parallel, call.reading.client ? nullptr : check_clients);
   if (!ran.failure) {

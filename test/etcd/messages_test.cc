@@ -31,7 +31,7 @@ TEST_CASE("requests are written without empty fields, and the end of a prefix is
 }
 
 template <class Reply>
-Result<Reply> read(std::string_view text, Reply (*reader)(const Fields&)) {
+Result<Reply> read(std::string_view text, Reply (*reader)(const MessageFields&)) {
   JsonDocument document;
   REQUIRE(document.parse(text, JsonLimits::none()));
   return read_reply(document, reader);

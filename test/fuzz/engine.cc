@@ -129,7 +129,7 @@ void hear_watch(std::string_view input) {
 }
 
 template <class Reply>
-void read_as(const JsonDocument& document, Reply (*read)(const etcd::Fields&)) {
+void read_as(const JsonDocument& document, Reply (*read)(const etcd::MessageFields&)) {
   if (const auto reply = etcd::read_reply(document, read); !reply) require_sentence(reply.error());
 }
 

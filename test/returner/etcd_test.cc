@@ -184,7 +184,7 @@ std::string page_of(const std::string& body) {
   JsonDocument document;
   REQUIRE(document.parse(body, JsonLimits::none()));
   std::string mistake;
-  const etcd::Fields request(document.root(), mistake);
+  const etcd::MessageFields request(document.root(), mistake);
   const std::int64_t limit = request.int64("limit");
   if (limit < 1 || limit > 4096) return FakeGateway::reply(500, "all at once are too many");
   const std::string key = request.bytes("key");

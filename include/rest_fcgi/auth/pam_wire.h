@@ -16,7 +16,7 @@ namespace rest_fcgi::auth::pam {
 inline constexpr std::size_t kMaxRequest = 8192;     ///< The largest size of a request in bytes.
 inline constexpr std::size_t kMaxReply = 64 * 1024;  ///< The largest size of a reply in bytes.
 
-struct Request {
+struct LoginRequest {
   std::string_view service;
   std::string_view username{};
   SecretView password{};

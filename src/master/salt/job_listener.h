@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "master/salt/events/registry.h"
+#include "master/salt/events/listener_table.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/master/master.h"

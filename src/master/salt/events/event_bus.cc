@@ -77,7 +77,7 @@ bool EventBus::is_orphaned() {
   return is_replaced(options_.path, file_);
 }
 
-void EventBus::set_file(const std::optional<SocketFile>& file) {
+void EventBus::set_file(const std::optional<FileIdentity>& file) {
   const MutexLock lock(file_mutex_);
   file_ = file;
 }

@@ -10,7 +10,7 @@
 #include "master/salt/events/bus_log.h"
 #include "master/salt/events/event.h"
 #include "master/salt/events/event_socket.h"
-#include "master/salt/events/registry.h"
+#include "master/salt/events/listener_table.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
@@ -24,7 +24,7 @@ namespace rest_fcgi::salt {
 /// Joins the bus again after a loss. Thread-safe.
 class EventBus {
  public:
-  using Expectation = Registry::Expectation;
+  using Expectation = ListenerTable::Expectation;
 
   /// Starts the thread that joins the bus. Fails with `internal`.
   static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
@@ -60,15 +60,15 @@ class EventBus {
   void pause(std::chrono::milliseconds time) const;
   /// Returns whether another master has replaced the master of this connection; see `is_replaced`.
   [[nodiscard]] bool is_orphaned();
-  void set_file(const std::optional<SocketFile>& file);
+  void set_file(const std::optional<FileIdentity>& file);
 
   const BusOptions options_;
-  Registry registry_;
+  ListenerTable registry_;
   const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
   Mutex file_mutex_;
   // `file_` identifies the file of the connected socket.
-  std::optional<SocketFile> file_ GUARDED_BY(file_mutex_);
+  std::optional<FileIdentity> file_ GUARDED_BY(file_mutex_);
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

@@ -140,13 +140,13 @@ std::string refused_path(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? refused_socket(path, status) : refused_folder(path);
 }
 
-std::optional<SocketFile> socket_file_at(const std::string& path) {
+std::optional<FileIdentity> socket_file_at(const std::string& path) {
   struct stat status {};
   if (path.empty() || ::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return SocketFile{status.st_dev, status.st_ino};
+  return FileIdentity{status.st_dev, status.st_ino};
 }
 
-bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected) {
+bool is_replaced(const std::string& path, const std::optional<FileIdentity>& connected) {
   const auto now = connected ? socket_file_at(path) : std::nullopt;
   return now && *now != *connected;
 }

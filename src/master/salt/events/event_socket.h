@@ -27,20 +27,20 @@ namespace rest_fcgi::salt {
 /// `configuration` for a malformed address.
 Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
-struct SocketFile {
+struct FileIdentity {
   dev_t device;
   ino_t inode;
-  bool operator==(const SocketFile&) const = default;
+  bool operator==(const FileIdentity&) const = default;
 };
 
 /// Returns the device and inode of the file at `path`. Returns std::nullopt for a missing file, and for an
 /// empty path (TCP).
-[[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
+[[nodiscard]] std::optional<FileIdentity> socket_file_at(const std::string& path);
 
 /// Returns whether another file has replaced the file `connected` at `path` since the connection was made.
 /// The connection then leads to an earlier master. Returns false for a missing file, because the connection
 /// may still work.
-[[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
+[[nodiscard]] bool is_replaced(const std::string& path, const std::optional<FileIdentity>& connected);
 
 /// A connection to the socket on which a master publishes events. A wait ends if the descriptor `stop`
 /// becomes readable; -1 means no descriptor. `stop` must outlive the connection. Used by one thread.
@@ -88,7 +88,7 @@ class EventPusher {
   std::condition_variable freed_;
   bool taken_ GUARDED_BY(mutex_) = false;  // `taken_` says whether a `Turn` owns the connection.
   UniqueFd connection_;                    // Only the thread with the `Turn` uses `connection_`.
-  std::optional<SocketFile> file_;  // `file_` identifies the socket's file at the time of the connection.
+  std::optional<FileIdentity> file_;  // `file_` identifies the socket's file at the time of the connection.
 };
 
 /// Returns an event in the master's format.

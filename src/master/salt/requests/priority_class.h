@@ -23,8 +23,8 @@ enum class PriorityClass {
 };
 
 /// A request's class and client address. A request of the program itself has an empty address.
-struct Request {
-  Request(PriorityClass its_priority, std::string_view its_remote = {}, bool* sent = nullptr)
+struct RequestInfo {
+  RequestInfo(PriorityClass its_priority, std::string_view its_remote = {}, bool* sent = nullptr)
       : priority(its_priority), remote(its_remote), is_sent(sent) {}
   PriorityClass priority;
   std::string_view remote;

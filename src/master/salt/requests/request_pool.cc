@@ -44,7 +44,7 @@ RequestPool::~RequestPool() {
   limiter_.close();
 }
 
-Result<std::string> RequestPool::request(Request info, const std::string& message, SteadyTime deadline,
+Result<std::string> RequestPool::request(RequestInfo info, const std::string& message, SteadyTime deadline,
                                          const Before& before) {
   // Clients take turns with logins and tokens. Other requests are sent in the order of arrival.
   const bool is_login = info.priority == PriorityClass::login || info.priority == PriorityClass::token;
@@ -68,8 +68,8 @@ RequestStatistics RequestPool::statistics() const {
 }
 
 /// Marks a slow request as stalled, so that other requests can use its place.
-Result<std::string> RequestPool::receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
-                                         SteadyTime deadline) {
+Result<std::string> RequestPool::receive(MasterConnection& connection, PriorityClass priority,
+                                         Limiter::Pass& pass, SteadyTime deadline) {
   const bool may_stall = priority != PriorityClass::login;
   auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
   if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
@@ -78,17 +78,17 @@ Result<std::string> RequestPool::receive(Connection& connection, PriorityClass p
 }
 
 /// REQUIRES: the caller has a Pass.
-Result<std::unique_ptr<Connection>> RequestPool::open_connection(SteadyTime deadline) {
+Result<std::unique_ptr<MasterConnection>> RequestPool::open_connection(SteadyTime deadline) {
   if (now() >= deadline) return deadline_passed();
   while (auto kept = idle_.take()) {
     if (kept->is_open()) return kept;
   }
   if (!outage_.may_try(now())) return master_not_available();
-  auto made = Connection::make(context_, connection_);
+  auto made = MasterConnection::make(context_, connection_);
   if (!made) return made;
   const auto opening = (*made)->wait_until_open(now() + connect_timeout_, deadline);
-  if (opening != Connection::Opening::unreachable) outage_.succeeded();
-  if (opening == Connection::Opening::open) return made;
+  if (opening != MasterConnection::Opening::unreachable) outage_.succeeded();
+  if (opening == MasterConnection::Opening::open) return made;
   if (now() >= deadline) return deadline_passed();
   outage_.failed(now());
   return master_not_available();

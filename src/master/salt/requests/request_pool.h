@@ -7,7 +7,7 @@
 
 #include <zmq.hpp>
 
-#include "master/salt/requests/connection.h"
+#include "master/salt/requests/master_connection.h"
 #include "master/salt/requests/priority_class.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -32,7 +32,7 @@ class RequestPool {
 
   /// Sends a message and waits for the reply. Fails with `unavailable`, `timeout`, the errors of `before`, or
   /// `internal` for a malformed reply.
-  Result<std::string> request(Request info, const std::string& message, SteadyTime deadline,
+  Result<std::string> request(RequestInfo info, const std::string& message, SteadyTime deadline,
                               const Before& before = nullptr);
 
   [[nodiscard]] RequestStatistics statistics() const;
@@ -42,11 +42,11 @@ class RequestPool {
 
  private:
   explicit RequestPool(const PoolOptions& options);
-  Result<std::string> receive(Connection& connection, PriorityClass priority, Limiter::Pass& pass,
+  Result<std::string> receive(MasterConnection& connection, PriorityClass priority, Limiter::Pass& pass,
                               SteadyTime deadline);
-  Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline);
+  Result<std::unique_ptr<MasterConnection>> open_connection(SteadyTime deadline);
 
-  const Connection::Options connection_;
+  const MasterConnection::Options connection_;
   const std::chrono::milliseconds connect_timeout_;
   const std::chrono::milliseconds slow_after_;
   zmq::context_t context_{1};

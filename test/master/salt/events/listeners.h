@@ -16,7 +16,7 @@
 
 #include "../calls/fixtures.h"
 #include "master/salt/events/bus_log.h"
-#include "master/salt/events/registry.h"
+#include "master/salt/events/listener_table.h"
 
 namespace rest_fcgi::test {
 

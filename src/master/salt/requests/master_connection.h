@@ -19,7 +19,7 @@ namespace rest_fcgi::salt {
 /// One TCP connection to a master's `ret_port`. It is a DEALER socket that sends and receives `["", body]`,
 /// one request at a time. The connection never reconnects, so no message can reach a restarted master. The
 /// owner must destroy the connection after any failure. Not synchronized.
-class Connection {
+class MasterConnection {
  public:
   struct Options {
     /// The address `tcp://HOST:PORT`. HOST is an IPv4 address, a host name, or an IPv6 address in brackets.
@@ -29,10 +29,10 @@ class Connection {
 
   /// Starts to connect. `context` must outlive the connection. Fails with `configuration` for a malformed
   /// uri, with `unavailable` if no file descriptor is free, or with `internal` if no ZeroMQ socket is free.
-  static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  static Result<std::unique_ptr<MasterConnection>> make(zmq::context_t& context, const Options& options);
+  ~MasterConnection();
+  MasterConnection(const MasterConnection&) = delete;
+  MasterConnection& operator=(const MasterConnection&) = delete;
 
   enum class Opening {
     open,
@@ -58,7 +58,7 @@ class Connection {
  private:
   enum class Seen { ready, broken, time_up };
 
-  explicit Connection(zmq::socket_t socket) : socket_(std::move(socket)) {}
+  explicit MasterConnection(zmq::socket_t socket) : socket_(std::move(socket)) {}
   Seen wait(short events, SteadyTime until);
   bool read_monitor();
   bool send_frames(const std::string& message);
@@ -120,15 +120,15 @@ class IdleConnections {
   /// The age at which `put` closes a connection.
   static constexpr std::chrono::seconds kMaxAge{60};
 
-  std::unique_ptr<Connection> take();
+  std::unique_ptr<MasterConnection> take();
 
-  void put(std::unique_ptr<Connection> connection, SteadyTime now);
+  void put(std::unique_ptr<MasterConnection> connection, SteadyTime now);
 
   [[nodiscard]] std::size_t size() const;
 
  private:
   struct Kept {
-    std::unique_ptr<Connection> connection;
+    std::unique_ptr<MasterConnection> connection;
     SteadyTime since;
   };
 

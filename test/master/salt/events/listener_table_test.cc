@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/registry.h"
+#include "master/salt/events/listener_table.h"
 
 #include <memory>
 #include <optional>
@@ -25,8 +25,8 @@ using Heard = std::vector<std::string>;
 constexpr ErrorKind kGone = ErrorKind::unavailable;
 
 /// A registry whose events come from a test instead of the event bus.
-struct Played : Registry {
-  explicit Played(BusOptions options = {}) : Registry(options) { joined(); }
+struct Played : ListenerTable {
+  explicit Played(BusOptions options = {}) : ListenerTable(options) { joined(); }
 
   void returns(const std::string& jid, std::string_view data) {
     on_event({"salt/job/" + jid + "/ret/m", data});
@@ -49,7 +49,7 @@ struct Played : Registry {
   }
 };
 
-std::shared_ptr<Recorder> listener_of(Registry::Expectation& expectation, std::string_view jid) {
+std::shared_ptr<Recorder> listener_of(ListenerTable::Expectation& expectation, std::string_view jid) {
   auto made = std::make_shared<Recorder>();
   CHECK(expectation.listen(jid, made));
   return made;

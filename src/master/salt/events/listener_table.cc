@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/events/registry.h"
+#include "master/salt/events/listener_table.h"
 
 #include <iterator>
 #include <optional>
@@ -11,7 +11,7 @@
 
 // Invariants of EarlyEvents: `events_` has ascending numbers, `by_job_` has one entry for each event, and
 // `bytes_` is the sum of their `bytes()`, at most `max_bytes_`.
-// Invariants of Registry whenever `mutex_` is free:
+// Invariants of ListenerTable whenever `mutex_` is free:
 // - `expectations_` has the number of each Expectation, and `claimed_` its jid, if the caller chose one.
 // - `early_` has no event with a lower number than the first of `expectations_`, and none without them.
 // - While `Job::replaying` is true, new events of the job go to `early_`, and `replay` passes them on. While
@@ -118,18 +118,18 @@ void EarlyEvents::drop_oldest() {
   events_.pop_front();
 }
 
-Registry::Registry(const BusOptions& options)
+ListenerTable::ListenerTable(const BusOptions& options)
     : max_jobs_(options.max_jobs),
       max_early_bytes_(options.max_early_bytes),
       early_(options.max_early_bytes) {}
 
-void Registry::joined() {
+void ListenerTable::joined() {
   const MutexLock lock(mutex_);
   joined_ = true;
   changed_.notify_all();
 }
 
-void Registry::not_joined(ErrorKind why) {
+void ListenerTable::not_joined(ErrorKind why) {
   std::vector<JobPtr> affected;
   std::optional<Error> error;
   {
@@ -151,7 +151,7 @@ void Registry::not_joined(ErrorKind why) {
   for (const JobPtr& job : affected) job->listener->on_loss(*error);
 }
 
-void Registry::close() {
+void ListenerTable::close() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
@@ -161,7 +161,7 @@ void Registry::close() {
   not_joined(ErrorKind::unavailable);
 }
 
-void Registry::on_event(const Event& event) {
+void ListenerTable::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
   JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
@@ -182,7 +182,7 @@ void Registry::on_event(const Event& event) {
   done = take_unneeded(topic->jid);
 }
 
-void Registry::keep(const Topic& topic, const Event& event, MutexLock& lock) {
+void ListenerTable::keep(const Topic& topic, const Event& event, MutexLock& lock) {
   if (expectations_.empty()) return;
   const std::size_t dropped =
       early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag), std::string(event.data)});
@@ -196,13 +196,13 @@ void Registry::keep(const Topic& topic, const Event& event, MutexLock& lock) {
              max_early_bytes_));
 }
 
-void Registry::sweep() {
+void ListenerTable::sweep() {
   std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
   const MutexLock lock(mutex_);
   dropped = take_unneeded();
 }
 
-std::vector<Registry::JobPtr> Registry::take_unneeded() {
+std::vector<ListenerTable::JobPtr> ListenerTable::take_unneeded() {
   std::vector<JobPtr> taken;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     if (at->second->is_unneeded()) {
@@ -215,7 +215,7 @@ std::vector<Registry::JobPtr> Registry::take_unneeded() {
   return taken;
 }
 
-Registry::JobPtr Registry::take_unneeded(std::string_view jid) {
+ListenerTable::JobPtr ListenerTable::take_unneeded(std::string_view jid) {
   const auto found = jobs_.find(jid);
   if (found == jobs_.end() || !found->second->is_unneeded()) return nullptr;
   JobPtr taken = std::move(found->second);
@@ -223,7 +223,7 @@ Registry::JobPtr Registry::take_unneeded(std::string_view jid) {
   return taken;
 }
 
-Result<void> Registry::wait_until_joined(SteadyTime until) {
+Result<void> ListenerTable::wait_until_joined(SteadyTime until) {
   MutexLock lock(mutex_);
   ++waiting_;
   changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return joined_ || closed_; });
@@ -232,7 +232,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
   return closed_ || !joined_ ? for_callers(why_) : Result<void>();
 }
 
-Result<Registry::Expectation> Registry::expect(std::string_view jid) {
+Result<ListenerTable::Expectation> ListenerTable::expect(std::string_view jid) {
   std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
   const MutexLock lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
@@ -251,7 +251,7 @@ Result<Registry::Expectation> Registry::expect(std::string_view jid) {
   return Expectation(*this, std::move(ticket));
 }
 
-void Registry::forget(const Ticket& ticket) {
+void ListenerTable::forget(const Ticket& ticket) {
   const MutexLock lock(mutex_);
   if (!ticket.jid.empty()) claimed_.erase(ticket.jid);
   expectations_.erase(ticket.number);
@@ -259,7 +259,7 @@ void Registry::forget(const Ticket& ticket) {
   if (early_.empty()) dropping_early_ = false;
 }
 
-Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
+Result<void> ListenerTable::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
   JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
   MutexLock lock(mutex_);
   dropped = take_unneeded(jid);
@@ -269,7 +269,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-void Registry::replay(Ticket ticket, Job& job, MutexLock& lock) {
+void ListenerTable::replay(Ticket ticket, Job& job, MutexLock& lock) {
   while (true) {
     std::optional<Error> lost;
     std::list<EarlyEvents::Kept> kept;

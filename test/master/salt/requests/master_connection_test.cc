@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/requests/connection.h"
+#include "master/salt/requests/master_connection.h"
 
 #include <mutex>
 #include <optional>
@@ -17,7 +17,7 @@
 namespace rest_fcgi::salt {
 namespace {
 
-Result<std::string> send_and_receive(Connection& connection, std::string message, SteadyTime deadline) {
+Result<std::string> send_and_receive(MasterConnection& connection, std::string message, SteadyTime deadline) {
   if (auto sent = connection.send(std::move(message)); !sent) return std::move(sent).error();
   return connection.receive(deadline);
 }
@@ -31,10 +31,10 @@ constexpr std::size_t kMaxAnswer = 1 << 20;
 
 struct Client {
   zmq::context_t context{1};
-  std::unique_ptr<Connection> connection;
+  std::unique_ptr<MasterConnection> connection;
 
   explicit Client(const std::string& uri) {
-    auto made = Connection::make(context, {uri, kMaxAnswer});
+    auto made = MasterConnection::make(context, {uri, kMaxAnswer});
     REQUIRE(made);
     connection = *std::move(made);
   }
@@ -54,7 +54,7 @@ struct Client {
 
 struct OpenClient : Client {
   explicit OpenClient(const std::string& uri) : Client(uri) {
-    REQUIRE(connection->wait_until_open(late(), late()) == Connection::Opening::open);
+    REQUIRE(connection->wait_until_open(late(), late()) == MasterConnection::Opening::open);
   }
 };
 
@@ -85,7 +85,8 @@ TEST_CASE("a peer without ZeroMQ's greeting gets no request, and may take longer
   listener.bind("tcp://127.0.0.1:*");
   Client client(listener.get(zmq::sockopt::last_endpoint));
   const SteadyTime until = test::in(milliseconds(300));
-  CHECK(client.connection->wait_until_open(test::in(milliseconds(50)), until) == Connection::Opening::silent);
+  CHECK(client.connection->wait_until_open(test::in(milliseconds(50)), until) ==
+        MasterConnection::Opening::silent);
   CHECK(std::chrono::steady_clock::now() >= until);
   const Error error = client.error();
   CHECK(error.kind == ErrorKind::unavailable);
@@ -100,7 +101,7 @@ TEST_CASE("a connection never reconnects") {
   master.start();
   CHECK(client.error().kind == ErrorKind::unavailable);
   const auto opening = client.connection->wait_until_open(test::in(milliseconds(300)), late());
-  CHECK(opening == Connection::Opening::unreachable);
+  CHECK(opening == MasterConnection::Opening::unreachable);
   CHECK(master.messages() == 0);
 }
 
@@ -183,7 +184,7 @@ TEST_CASE("idle connections are closed after a minute") {
   zmq::context_t context{1};
   IdleConnections idle;
   const auto put = [&](int seconds) {
-    auto made = Connection::make(context, {"tcp://127.0.0.1:1", 1});
+    auto made = MasterConnection::make(context, {"tcp://127.0.0.1:1", 1});
     REQUIRE(made);
     idle.put(*std::move(made), SteadyTime(std::chrono::seconds(seconds)));
   };

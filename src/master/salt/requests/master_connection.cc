@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/requests/connection.h"
+#include "master/salt/requests/master_connection.h"
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +35,7 @@ Error error_of(const zmq::error_t& error) {
   return {ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
 }
 
-void set_options(zmq::socket_t& socket, const Connection::Options& options) {
+void set_options(zmq::socket_t& socket, const MasterConnection::Options& options) {
   // ZeroMQ must not queue a message without a connection, and must not reconnect. Otherwise a message could
   // be sent on a later connection.
   socket.set(zmq::sockopt::immediate, true);
@@ -75,11 +75,12 @@ Error master_not_available() {
   return {ErrorKind::unavailable, kMasterNotAvailable};
 }
 
-Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, const Options& options) {
+Result<std::unique_ptr<MasterConnection>> MasterConnection::make(zmq::context_t& context,
+                                                                 const Options& options) {
   try {
     zmq::socket_t socket(context, zmq::socket_type::dealer);
     set_options(socket, options);
-    std::unique_ptr<Connection> made(new Connection(std::move(socket)));
+    std::unique_ptr<MasterConnection> made(new MasterConnection(std::move(socket)));
     made->monitor_ = monitor_of(context, made->socket_);
     if (zmq_connect(made->socket_.handle(), options.uri.c_str()) == 0) return made;
     return Error{ErrorKind::configuration, format("ZeroMQ does not accept the address `{}`: {}.", options.uri,
@@ -89,13 +90,13 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
   }
 }
 
-Connection::~Connection() {
+MasterConnection::~MasterConnection() {
   // Stops the monitor socket. Otherwise ZeroMQ's I/O thread would block until the monitor's next event is
   // read.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
-Connection::Seen Connection::wait(short events, SteadyTime until) {
+MasterConnection::Seen MasterConnection::wait(short events, SteadyTime until) {
   for (;;) {
     const long time = remaining(until);
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
@@ -109,7 +110,7 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
 }
 
 /// Reads an event of the monitor. Returns false if the connection has ended.
-bool Connection::read_monitor() {
+bool MasterConnection::read_monitor() {
   zmq::message_t event;
   if (!monitor_.recv(event, zmq::recv_flags::dontwait)) return true;
   std::uint16_t number = 0;  // zmq_socket_monitor(3): the first frame begins with the event's number.
@@ -120,20 +121,20 @@ bool Connection::read_monitor() {
   return is_reachable_;
 }
 
-Connection::Opening Connection::wait_until_open(SteadyTime reachable_by, SteadyTime until) {
+MasterConnection::Opening MasterConnection::wait_until_open(SteadyTime reachable_by, SteadyTime until) {
   Seen seen = wait(ZMQ_POLLOUT, std::min(reachable_by, until));
   if (seen == Seen::time_up && is_reachable_) seen = wait(ZMQ_POLLOUT, until);
   if (seen == Seen::ready) return Opening::open;
   return seen == Seen::time_up && is_reachable_ ? Opening::silent : Opening::unreachable;
 }
 
-bool Connection::is_open() {
+bool MasterConnection::is_open() {
   zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN | ZMQ_POLLOUT, 0},
                              {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
   return zmq_poll(items, 2, 0) == 1 && items[0].revents == ZMQ_POLLOUT;
 }
 
-Result<void> Connection::send(const std::string& message) {
+Result<void> MasterConnection::send(const std::string& message) {
   try {
     return send_frames(message) ? Result<void>() : master_not_available();
   } catch (const zmq::error_t& error) {
@@ -141,7 +142,7 @@ Result<void> Connection::send(const std::string& message) {
   }
 }
 
-Result<std::string> Connection::receive(SteadyTime deadline) {
+Result<std::string> MasterConnection::receive(SteadyTime deadline) {
   try {
     const Seen seen = wait(ZMQ_POLLIN, deadline);
     if (seen == Seen::time_up) {
@@ -153,14 +154,14 @@ Result<std::string> Connection::receive(SteadyTime deadline) {
   }
 }
 
-bool Connection::send_frames(const std::string& message) {
+bool MasterConnection::send_frames(const std::string& message) {
   // Sends the message as two frames. If the connection ends between the frames, ZeroMQ drops the first frame,
   // so the master gets no incomplete message.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(zmq::buffer(message), zmq::send_flags::dontwait);
 }
 
-Result<std::string> Connection::receive_frames() {
+Result<std::string> MasterConnection::receive_frames() {
   // The frames are read even if the connection has ended, because the reply may have come before the end.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
@@ -183,7 +184,7 @@ Result<void> check_endpoint(std::string_view uri) {
                       uri)};
 }
 
-std::unique_ptr<Connection> IdleConnections::take() {
+std::unique_ptr<MasterConnection> IdleConnections::take() {
   const MutexLock lock(mutex_);
   if (kept_.empty()) return nullptr;
   auto newest = std::move(kept_.back().connection);
@@ -191,7 +192,7 @@ std::unique_ptr<Connection> IdleConnections::take() {
   return newest;
 }
 
-void IdleConnections::put(std::unique_ptr<Connection> connection, SteadyTime now) {
+void IdleConnections::put(std::unique_ptr<MasterConnection> connection, SteadyTime now) {
   const MutexLock lock(mutex_);
   while (!kept_.empty() && now - kept_.front().since >= kMaxAge) kept_.pop_front();
   kept_.push_back({std::move(connection), now});

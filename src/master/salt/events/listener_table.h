@@ -84,10 +84,10 @@ class EarlyEvents {
 };
 
 /// The listeners of jobs, and the Expectations of callers that wait for a job id. No lock is held while a
-/// listener is called. Thread-safe, but only one thread may pass events to the Registry.
-class Registry {
+/// listener is called. Thread-safe, but only one thread may pass events to the ListenerTable.
+class ListenerTable {
  public:
-  explicit Registry(const BusOptions& options);
+  explicit ListenerTable(const BusOptions& options);
 
   void joined();
   void not_joined(ErrorKind why);
@@ -122,14 +122,14 @@ class Registry {
     }
 
    private:
-    friend class Registry;
+    friend class ListenerTable;
     struct Ticket {
       std::uint64_t number;  // `number` is the number of the first event that the caller may need.
       std::uint64_t losses;  // `losses` is the value of `losses_` when the Expectation was made.
       std::string jid;       // `jid` is the job id that the caller chose, or empty.
     };
-    Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
-    Registry* registry_;
+    Expectation(ListenerTable& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
+    ListenerTable* registry_;
     Ticket ticket_;
   };
 
