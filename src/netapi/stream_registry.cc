@@ -144,7 +144,7 @@ StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const ht
   return {group_->permit, group_->end_reason, std::exchange(answers_, {})};
 }
 
-void StreamRegistry::Subscription::call(std::string chunk, RunOptions call, std::string subject) {
+void StreamRegistry::Subscription::call(std::string chunk, Call call, std::string subject) {
   const MutexLock lock(streams_->mutex_);
   std::deque<QueuedCall>& queue = streams_->queue_;
   auto at = std::find_if(queue.begin(), queue.end(), [&](const QueuedCall& queued) {
