@@ -39,16 +39,14 @@ Result<void> read_index(const std::string& setting, std::string_view text, std::
   return {};
 }
 
-Result<void> read_type(std::string_view text, Type& type) {
-  constexpr std::string_view kNames[] = {"text", "htpasswd", "htdigest"};
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
-  if (found == std::end(kNames)) return mistake("filetype", text, "text, htpasswd or htdigest");
-  type = static_cast<Type>(found - std::begin(kNames));
-  return {};
-}
-
 Result<void> read_setting(const std::string& name, const std::string& value, FileSettings& to) {
-  if (name == "filetype") return read_type(value, to.type);
+  if (name == "filetype") {
+    constexpr std::string_view kNames[] = {"text", "htpasswd", "htdigest"};
+    const auto* const found = std::find(std::begin(kNames), std::end(kNames), value);
+    if (found == std::end(kNames)) return mistake(name, value, "text, htpasswd or htdigest");
+    to.type = static_cast<Type>(found - std::begin(kNames));
+    return {};
+  }
   if (name == "username_field") return read_index(name, value, to.layout.username);
   if (name == "password_field") return read_index(name, value, to.layout.password);
   if (name == "field_separator" && value.empty()) return mistake(name, value, "at least one character");

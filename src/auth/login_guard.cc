@@ -40,13 +40,6 @@ constexpr std::string_view kProxyHint =
     "one client. Set rest_fcgi: trusted_proxies, and in nginx: proxy_set_header X-Forwarded-For "
     "$remote_addr;";
 
-void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time) {
-  const std::string whom = is_of_user ? format("user \"{}\" at", for_log(who.username)) : "all users at";
-  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failed logins{}", whom,
-                      for_log(who.remote), std::chrono::ceil<seconds>(time).count(),
-                      http::is_loopback(who.remote) ? kProxyHint : ""));
-}
-
 /// Returns the key of a failure counter. The key is a hash, because users may type a password as their name.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
@@ -203,7 +196,13 @@ Result<milliseconds> LoginGuard::count_failure(const Who& who) {
     const auto before = table_.find(bucket.key, bucket.limit);
     const auto after = before ? table_.add(bucket.key, bucket.limit) : before;
     if (!after) return after.error();
-    if (after->refused_for > before->refused_for) log_refusal(who, bucket.is_of_user, after->refused_for);
+    if (after->refused_for > before->refused_for) {
+      const std::string whom =
+          bucket.is_of_user ? format("user \"{}\" at", for_log(who.username)) : "all users at";
+      log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failed logins{}",
+                          whom, for_log(who.remote), std::chrono::ceil<seconds>(after->refused_for).count(),
+                          http::is_loopback(who.remote) ? kProxyHint : ""));
+    }
     steps = std::max(steps, after->failures * options_.tries / bucket.limit.tries);
   }
   return delay_after(steps);

@@ -81,10 +81,6 @@ Error failed(ErrorKind kind, std::string_view cause, bool counts_as_guess = fals
   return error;
 }
 
-bool fits_on_a_line(std::string_view text) {
-  return text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
-}
-
 class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
@@ -110,7 +106,8 @@ class PamEauth {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
     if (!pass) return pass.error();
-    const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
+    const bool has_one_line = login.remote.find_first_of(std::string_view("\0\n\r", 3)) == login.remote.npos;
+    const std::string_view remote = has_one_line ? login.remote : std::string_view();
     asked = std::chrono::steady_clock::now();
     return verdict_of(ask_helper(options_, {options_.service, login.username, login.password, remote}));
   }
@@ -136,13 +133,6 @@ class PamEauth {
   RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Returns an empty text if logins with this PAM service can work.
-std::string why_unusable(PamOptions options) {
-  options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
-  const auto answer = ask_helper(options, {options.service});
-  return answer ? joined(answer->lines) : answer.error().message;
-}
-
 }  // namespace
 
 Result<Eauth> make_pam_eauth(const PamOptions& options) {
@@ -152,10 +142,12 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
     return wrong_setting("auth.pam.service",
                          format("found \"{}\", expected the name of a file in /etc/pam.d", chosen.service));
   }
+  PamOptions check = chosen;
+  check.timeout = std::min<std::chrono::milliseconds>(check.timeout, kCheckTimeout);
+  const auto answer = ask_helper(check, {check.service});
+  const std::string cause = answer ? joined(answer->lines) : answer.error().message;
   // Only logs a warning, because the administrator may install the missing file or program later.
-  if (const std::string cause = why_unusable(chosen); !cause.empty()) {
-    log::warning(format("external_auth: pam: {}", cause));
-  }
+  if (!cause.empty()) log::warning(format("external_auth: pam: {}", cause));
   return Eauth{"pam", [parts = std::make_shared<PamEauth>(chosen)](const Login& login) {
                  return parts->verify(login);
                }};

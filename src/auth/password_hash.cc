@@ -65,12 +65,6 @@ bool crypt_matches(std::string_view /*username*/, SecretView password, std::stri
   return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 
-Error unknown_hashtype(std::string_view hashtype) {
-  std::string accepted = "plaintext, crypt, htpasswd";
-  for (const DigestName& digest : kDigests) accepted.append(", ").append(digest.hashtype);
-  return {ErrorKind::configuration, format("unknown hashtype \"{}\"; hashtypes: {}", hashtype, accepted)};
-}
-
 constexpr std::string_view kApr1 = "$apr1$";
 constexpr std::string_view kSha = "{SHA}";
 
@@ -133,13 +127,6 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
   return md5crypt_text(digest);
 }
 
-bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
-  const std::size_t dollar = salt_and_digest.find('$');
-  if (dollar == std::string_view::npos) return false;
-  const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
-  return equal_in_constant_time(apr1(md5, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
-}
-
 Result<PasswordHash> make_htpasswd_hash() {
   auto md5 = DigestAlgorithm::fetch("MD5");
   if (!md5) return std::move(md5).error();
@@ -147,7 +134,13 @@ Result<PasswordHash> make_htpasswd_hash() {
   if (!sha1) return std::move(sha1).error();
   return PasswordHash([md5 = *std::move(md5), sha1 = *std::move(sha1)](
                           std::string_view username, SecretView password, std::string_view stored) {
-    if (stored.starts_with(kApr1)) return apr1_matches(md5, password, stored.substr(kApr1.size()));
+    if (stored.starts_with(kApr1)) {
+      const std::string_view salt_and_digest = stored.substr(kApr1.size());
+      const std::size_t dollar = salt_and_digest.find('$');
+      if (dollar == std::string_view::npos) return false;
+      const std::string_view salt = salt_and_digest.substr(0, std::min<std::size_t>(dollar, 8));
+      return equal_in_constant_time(apr1(md5, password.reveal(), salt), salt_and_digest.substr(dollar + 1));
+    }
     if (stored.starts_with(kSha)) {
       std::string text;
       append_base64(text, sha1.of({password.reveal()}));
@@ -166,7 +159,10 @@ Result<PasswordHash> make_password_hash(std::string_view hashtype) {
   for (const DigestName& digest : kDigests) {
     if (hashtype == digest.hashtype) return make_digest_hash(digest.openssl);
   }
-  return unknown_hashtype(hashtype);
+  std::string accepted = "plaintext, crypt, htpasswd";
+  for (const DigestName& digest : kDigests) accepted.append(", ").append(digest.hashtype);
+  return Error{ErrorKind::configuration,
+               format("unknown hashtype \"{}\"; hashtypes: {}", hashtype, accepted)};
 }
 
 bool is_hash_or_locked(std::string_view hashtype, std::string_view stored) {

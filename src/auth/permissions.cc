@@ -31,10 +31,6 @@ std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
 
-std::string place(std::string_view where) {
-  return where.empty() ? std::string() : format("{}: ", where);
-}
-
 void write(JsonWriter& writer, const std::optional<std::string>& pattern) {
   pattern ? writer.string(*pattern) : writer.null();
 }
@@ -80,8 +76,9 @@ void write(JsonWriter& writer, const Rule& rule) {
 Result<AclRule> compile(const std::string& eauth, const Principal& principal, const Rule& rule) {
   auto compiled = AclRule::make(rule);
   if (compiled) return compiled;
-  return Error{ErrorKind::configuration, format("{}external_auth: {}: {}: {}", place(rule.where), eauth,
-                                                principal.name, compiled.error().message)};
+  const std::string place = rule.where.empty() ? std::string() : format("{}: ", rule.where);
+  return Error{ErrorKind::configuration,
+               format("{}external_auth: {}: {}: {}", place, eauth, principal.name, compiled.error().message)};
 }
 
 Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& principal) {
