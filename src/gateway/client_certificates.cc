@@ -50,14 +50,6 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
   return files;
 }
 
-bool has_certificates(SSL_CTX& context) {
-  const STACK_OF(X509_OBJECT)* objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(&context));
-  for (int i = 0; i < sk_X509_OBJECT_num(objects); ++i) {
-    if (X509_OBJECT_get_type(sk_X509_OBJECT_value(objects, i)) == X509_LU_X509) return true;
-  }
-  return false;
-}
-
 Result<void> load_ca_certificates(SSL_CTX& context, const HttpOptions& options) {
   const auto failure = [&options](std::string_view path, std::string_view why) {
     return wrong_setting(options.name + ": ssl_ca_certs", format("{}: {}", path, why));
@@ -67,8 +59,11 @@ Result<void> load_ca_certificates(SSL_CTX& context, const HttpOptions& options) 
   for (const std::string& file : *files) {
     if (SSL_CTX_load_verify_file(&context, file.c_str()) != 1) return failure(file, openssl_text());
   }
-  if (!has_certificates(context)) return failure(options.ssl_ca_certs, kNoCertificate);
-  return {};
+  const STACK_OF(X509_OBJECT)* objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(&context));
+  for (int i = 0; i < sk_X509_OBJECT_num(objects); ++i) {
+    if (X509_OBJECT_get_type(sk_X509_OBJECT_value(objects, i)) == X509_LU_X509) return {};
+  }
+  return failure(options.ssl_ca_certs, kNoCertificate);
 }
 
 }  // namespace

@@ -307,10 +307,6 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
   return ListeningSocket{*std::move(taken), true, carries_streams};
 }
 
-std::string name_of(const HttpOptions& options) {
-  return host_port_text(options.host, options.port);
-}
-
 }  // namespace
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
@@ -329,7 +325,8 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
                          format("cannot listen on unix:{}: {}", options.unix_path, made.error().message));
   }
   const auto refusal = [&options](std::string_view why) {
-    return wrong_setting(options.name, format("cannot listen on {}: {}", name_of(options), why));
+    return wrong_setting(options.name,
+                         format("cannot listen on {}: {}", host_port_text(options.host, options.port), why));
   };
   auto address = find_http_address(options);
   if (!address) return refusal(address.error().message);

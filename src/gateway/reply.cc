@@ -9,14 +9,6 @@
 #include "rest_fcgi/core/json.h"
 
 namespace rest_fcgi::gateway {
-namespace {
-
-bool is_control(char c) noexcept {
-  const auto code = static_cast<unsigned char>(c);
-  return code < 0x20 || code == 0x7F;
-}
-
-}  // namespace
 
 http::Response reply_to(const Refusal& refusal) {
   std::string body;
@@ -30,7 +22,10 @@ http::Response reply_to(const Refusal& refusal) {
 
 std::string without_control(std::string_view text) {
   std::string clean(text);
-  std::erase_if(clean, is_control);
+  std::erase_if(clean, [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code < 0x20 || code == 0x7F;
+  });
   return clean;
 }
 

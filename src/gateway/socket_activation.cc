@@ -26,16 +26,6 @@ Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns 0 if LISTEN_PID is the id of another process.
-Result<int> descriptor_count() {
-  const char* const pid = std::getenv("LISTEN_PID");
-  const char* const count = std::getenv("LISTEN_FDS");
-  if (pid == nullptr || count == nullptr || parse_number<pid_t>(pid) != ::getpid()) return 0;
-  const auto number = parse_number<int>(count);
-  if (number && *number >= 0 && *number <= kMostSockets) return *number;
-  return mistake(format("found '{}', expected a number of sockets from 0 to {}", count, kMostSockets));
-}
-
 struct Endpoint {
   in_port_t port = 0;        ///< `port` is the TCP port. 0 if the address is not an IP address.
   std::string_view bytes{};  ///< `bytes` is the IP address in network byte order, borrowed from the sockaddr.
@@ -70,15 +60,21 @@ Endpoint endpoint_of(const sockaddr_storage& address) {
 }  // namespace
 
 Result<SocketActivation> SocketActivation::take() {
-  const auto count = descriptor_count();
-  if (!count) return count.error();
-  const int end = kFirstDescriptor + *count;
+  const char* const pid = std::getenv("LISTEN_PID");
+  const char* const count = std::getenv("LISTEN_FDS");
+  SocketActivation taken;
+  // The sockets are for another process if LISTEN_PID is the id of that process.
+  if (pid == nullptr || count == nullptr || parse_number<pid_t>(pid) != ::getpid()) return taken;
+  const auto number = parse_number<int>(count);
+  if (!number || *number < 0 || *number > kMostSockets) {
+    return mistake(format("found '{}', expected a number of sockets from 0 to {}", count, kMostSockets));
+  }
+  const int end = kFirstDescriptor + *number;
   // Checks all descriptors before it copies one, because a copy could get the number of a missing descriptor.
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     if (!is_listening_stream(fd))
       return mistake(format("file descriptor {} is not a listening stream socket", fd));
   }
-  SocketActivation taken;
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     auto socket = take_inherited_socket(fd);
     if (!socket) return mistake(socket.error().message);

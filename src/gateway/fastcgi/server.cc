@@ -32,11 +32,6 @@ void set_timeouts(int socket, std::chrono::milliseconds receive, std::chrono::mi
   set_option(socket, SOL_SOCKET, SO_SNDTIMEO, time_of(send));
 }
 
-bool has_bytes(int socket) noexcept {
-  char byte = 0;
-  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
 }  // namespace
 
 FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
@@ -56,7 +51,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
   // If bytes of the first request have already arrived, this thread answers the request. `serve` waits for
   // the first bytes of every other request.
-  if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
+  char byte = 0;
+  if (ThreadPool::is_in_loop() && ::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
       entry->work();
