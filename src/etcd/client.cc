@@ -54,11 +54,6 @@ std::optional<KeyValue> read_deleted(const MessageFields& fields) {
   return deleted.empty() ? std::nullopt : std::optional(std::move(deleted.front()));
 }
 
-std::int64_t random_id() {
-  std::random_device random;
-  return std::uniform_int_distribution<std::int64_t>(1, std::numeric_limits<std::int64_t>::max())(random);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::make(Options options) {
@@ -94,7 +89,9 @@ Result<TxnReply> Client::txn(const TxnRequest& request, Deadline deadline) {
 }
 
 Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline deadline) {
-  const std::int64_t id = random_id();
+  std::random_device random;
+  const std::int64_t id =
+      std::uniform_int_distribution<std::int64_t>(1, std::numeric_limits<std::int64_t>::max())(random);
   const Json body = written_object([&](JsonWriter& writer) {
     writer.key("TTL").string(std::to_string(ttl.count()));
     write_int64(writer, "ID", id);

@@ -72,10 +72,6 @@ Failure failure(long status, long code, std::string_view text, std::string_view 
   return {{row.kind, format("etcd: {}: {}{}", url, said, row.advice)}, row.action, row.is_outcome_known};
 }
 
-std::string_view first_line(std::string_view text) {
-  return text.substr(0, text.find_first_of("\r\n"));
-}
-
 long number(JsonValue object, std::string_view name) {
   const std::optional<JsonValue> value = object.find(name);
   return value ? value->integer().value_or(kAny) : kAny;
@@ -98,7 +94,9 @@ Failure transport_failure(Error error) {
 Failure gateway_failure(const HttpReply& reply, std::string_view url) {
   JsonDocument document;
   if (!document.parse(reply.body, JsonLimits::none())) {
-    return failure(reply.status, kNotJson, reply.status == 400 ? first_line(reply.body) : "", url);
+    const std::string_view first_line =
+        std::string_view(reply.body).substr(0, reply.body.find_first_of("\r\n"));
+    return failure(reply.status, kNotJson, reply.status == 400 ? first_line : "", url);
   }
   const JsonValue root = document.root();
   // Old versions of etcd send the text of an error only in the field `error`. New versions send it in

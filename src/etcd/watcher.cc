@@ -25,12 +25,6 @@ using std::chrono::steady_clock;
 /// If a connection ends within this time after its start, the pause before the next connection grows.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before the next connection. `breaks` is the number of connections in a row that ended
-/// early.
-milliseconds pause_after(unsigned breaks) {
-  return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
-}
-
 }  // namespace
 
 /// A connection of a watch. If the member sends nothing for some time, it may hang or have no leader. The
@@ -145,7 +139,9 @@ class Watcher::Stream {
  private:
   Result<void> receive_some(Deadline deadline) {
     if (!connection_) {
-      std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(early_breaks_)));
+      const milliseconds pause =
+          early_breaks_ < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(early_breaks_ - 2, 4U));
+      std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause));
       if (steady_clock::now() >= deadline) return {};
       if (Result<void> opened = open(deadline); !opened) return opened;
     }
@@ -250,7 +246,7 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;
+  unsigned early_breaks_ = 0;  ///< The number of connections in a row that ended early.
   bool is_token_refused_ = false;
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
