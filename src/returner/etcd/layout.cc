@@ -75,13 +75,6 @@ std::string member_text(JsonValue object, std::string_view name, std::string_vie
   return std::string(found && found->is(JsonValue::Kind::string) ? found->text() : otherwise);
 }
 
-std::optional<Json> metadata_in(JsonValue load) {
-  if (const auto own = load.find("metadata")) return own->json();
-  const auto kwargs = load.find("kwargs");
-  const auto found = kwargs ? kwargs->find("metadata") : std::nullopt;
-  return found ? std::optional(found->json()) : std::nullopt;
-}
-
 std::vector<std::string> listed_minions(JsonValue load) {
   std::vector<std::string> minions;
   const auto list = load.find(kMinions);
@@ -191,7 +184,10 @@ std::optional<Load> load_in(std::string_view jid, std::string_view text) {
   load.tgt = member_of(root, "tgt", Json::string("unknown-target"));
   load.tgt_type = member_text(root, "tgt_type", "list");
   load.user = member_text(root, "user", "root");
-  load.metadata = metadata_in(root);
+  auto metadata = root.find("metadata");
+  const auto kwargs = root.find("kwargs");
+  if (!metadata && kwargs) metadata = kwargs->find("metadata");
+  if (metadata) load.metadata = metadata->json();
   load.minions = listed_minions(root);
   return load;
 }

@@ -55,22 +55,8 @@ constexpr const char* kGiveLeaseBack = "UPDATE outbox_lease SET renewed = 0, fai
 constexpr const char* kSetFailure = "UPDATE outbox_lease SET failure = ?";
 constexpr const char* kClearFailure = "UPDATE outbox_lease SET failure = NULL WHERE failure IS NOT NULL";
 
-OutboxRow row_in(const Row& query) {
-  OutboxRow row{WallTime(WallTime::duration(query.number(1))), query.number(2)};
-  row.load = query.text(3);
-  row.returns = query.text(4);
-  row.minions = query.text(5);
-  row.is_placeholder = query.number(6) != 0;
-  return row;
-}
-
 std::size_t bytes_of(const OutboxRow& row) {
   return row.load.size() + row.returns.size() + row.minions.size();
-}
-
-std::int64_t now_in_microseconds() {
-  return std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -164,7 +150,9 @@ Result<void> Outbox::flush() {
 }
 
 bool Outbox::take_lease() {
-  const auto taken = store_->execute(kTakeLease, options_.name, now_in_microseconds(), kLeaseTime);
+  const std::int64_t now =
+      std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const auto taken = store_->execute(kTakeLease, options_.name, now, kLeaseTime);
   return taken && *taken > 0;
 }
 
@@ -221,9 +209,14 @@ Result<void> Outbox::deliver(SteadyTime deadline) {
     std::int64_t last_id = 0;
     std::size_t bytes = 0;
     const auto take = [&](const Row& query) {
-      rows.push_back(row_in(query));
       last_id = query.number(0);
-      bytes += bytes_of(rows.back());
+      OutboxRow row{WallTime(WallTime::duration(query.number(1))), query.number(2)};
+      row.load = query.text(3);
+      row.returns = query.text(4);
+      row.minions = query.text(5);
+      row.is_placeholder = query.number(6) != 0;
+      bytes += bytes_of(row);
+      rows.push_back(std::move(row));
       return bytes < kMostBytes;
     };
     Result<void> read =
