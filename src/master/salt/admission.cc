@@ -17,24 +17,18 @@ using lowstate::Target;
 using lowstate::TargetType;
 using master::Permit;
 
-/// Returns whether the target of a rule is a single glob. A compound target has several words, brackets,
-/// or a prefix such as `G@`.
-bool is_plain_glob(std::string_view target) {
-  return target.find_first_of(" @()") == std::string_view::npos;
-}
-
-bool is_plain_id(std::string_view text) {
-  return text.find_first_of("*?[]") == std::string_view::npos;
-}
-
 bool is_within(const Target& target, std::string_view rule) {
   if (rule == "*") return true;
   const bool glob = target.type == TargetType::glob;
   if ((glob || target.type == TargetType::compound) && target.list.empty() && target.expression == rule) {
     return true;
   }
-  if (!is_plain_glob(rule)) return false;
-  if (glob) return is_plain_id(target.expression) && glob_match(rule, target.expression);
+  // A compound rule has several words, brackets, or a prefix such as `G@`. Any other rule is a single glob.
+  if (rule.find_first_of(" @()") != std::string_view::npos) return false;
+  if (glob) {
+    const bool is_plain_id = target.expression.find_first_of("*?[]") == std::string_view::npos;
+    return is_plain_id && glob_match(rule, target.expression);
+  }
   return target.type == TargetType::list && !target.list.empty() &&
          std::all_of(target.list.begin(), target.list.end(),
                      [rule](std::string_view id) { return glob_match(rule, id); });
@@ -78,15 +72,6 @@ Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
   refused.user = subject.name;
   refused.eauth = subject.eauth;
   return refused;
-}
-
-Error refuse_jid_inline(const lowstate::Chunk& chunk) {
-  return {
-      ErrorKind::invocation,
-      format(
-          "Lowstate chunk {}: `jid` is not accepted if the password is sent with each call (inline_login). "
-          "If the Salt master refuses such a call, it shows the call and its credentials on its event bus.",
-          chunk.index)};
 }
 
 }  // namespace
@@ -159,7 +144,14 @@ bool SaltMaster::is_surely_allowed(const Permit& permit) {
 Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                      const auth::Permissions& rules, bool goes_inline) const {
   const lowstate::LocalCall& call = chunk.local();
-  if (goes_inline && !call.jid.empty()) return refuse_jid_inline(chunk);
+  if (goes_inline && !call.jid.empty()) {
+    return Error{
+        ErrorKind::invocation,
+        format(
+            "Lowstate chunk {}: `jid` is not accepted if the password is sent with each call (inline_login). "
+            "If the Salt master refuses such a call, it shows the call and its credentials on its event bus.",
+            chunk.index)};
+  }
   if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
   return refused_as(subject, check_each_function(rules, subject, call));
 }

@@ -12,14 +12,6 @@
 /// this process has no permission for the socket, the runner `event.send` fires the event with the caller's
 /// permissions.
 namespace rest_fcgi::salt {
-namespace {
-
-/// Callers do not see paths, modes and owners, which are only in the log.
-Error cannot_be_fired() {
-  return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
-}
-
-}  // namespace
 
 Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const master::Session* caller,
                                     SteadyTime deadline) {
@@ -38,8 +30,9 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
         "; the runner event.send cannot be used instead, because the request has no session and therefore no "
         "user";
   }
+  // Callers do not see paths, modes and owners, which are only in the log.
   log::warning(why);
-  return cannot_be_fired();
+  return Error{ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
 }
 
 Result<void> SaltMaster::send_event(std::string_view tag, const Json& data, const master::Session& caller,

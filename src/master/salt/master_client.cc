@@ -37,11 +37,6 @@ Error shown_refusal(const Error& error, std::string_view user, std::string_view 
   return refusal;
 }
 
-Error outcome_unknown(Error error) {
-  error.message += " Whether it carried out the request is not known.";
-  return error;
-}
-
 Error login_unchecked(Error error) {
   error.message = format("The login was not checked, and nothing ran: {}", error.message);
   return error;
@@ -194,8 +189,11 @@ Result<void> MasterClient::send_once(const Permit& permit, const SendOptions& op
   steps.is_sent = false;
   auto reply = requests_->request({options.priority, permit.chunk().credentials.remote, &steps.is_sent},
                                   *std::move(load), until(options, permit.deadline()), steps.before);
-  if (!reply && steps.is_sent) return outcome_unknown(std::move(reply).error());
-  if (!reply) return std::move(reply).error();
+  if (!reply) {
+    Error error = std::move(reply).error();
+    if (steps.is_sent) error.message += " Whether it carried out the request is not known.";
+    return error;
+  }
   Result<void> read = steps.read(*reply);
   if (!read && is_refusal(read.error())) {
     log::info(format("the Salt master refused lowstate chunk {} of user \"{}\": {}", permit.chunk().index,

@@ -35,14 +35,6 @@ bool may_have_run(const Error& error) {
          error.kind == ErrorKind::internal;
 }
 
-PublishLoad::Target list_of(const std::vector<std::string>& minions) {
-  return {lowstate::TargetType::list, minions, ":"};
-}
-
-std::string joined(std::string_view ret, std::string_view ext_job_cache) {
-  return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
-}
-
 /// Returns the function that the minions run for `what`. REQUIRES: `what` is not `Publication::call`.
 std::string_view function_of(What what) {
   switch (what) {
@@ -65,7 +57,7 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
   const lowstate::LocalCall& call = permit.chunk().local();
   PublishLoad load;
   if (publication.only) {
-    load.target = list_of(*publication.only);
+    load.target = {lowstate::TargetType::list, *publication.only, ":"};
   } else {
     auto target = nodegroups.expand(call.target);
     if (!target) return std::move(target).error();
@@ -77,7 +69,8 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
   switch (publication.what) {
     case What::call:
       load.call = &call;
-      load.ret = joined(call.ret, options.ext_job_cache);
+      load.ret = format("{}{}{}", call.ret, call.ret.empty() || options.ext_job_cache.empty() ? "" : ",",
+                        options.ext_job_cache);
       load.metadata = call.metadata;
       load.jid = call.jid;
       break;

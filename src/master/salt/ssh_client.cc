@@ -52,13 +52,9 @@ bool is_program(const std::string& path) {
   return !why_unusable(path);
 }
 
-std::string search_path() {
-  const char* const path = std::getenv("PATH");
-  return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
-}
-
 std::optional<std::string> in_search_path(const std::string& name) {
-  std::istringstream folders(search_path());
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (!folder.starts_with('/')) continue;
     folder.append("/").append(name);

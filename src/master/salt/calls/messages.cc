@@ -72,14 +72,6 @@ void pack_texts(Packer& packer, const Texts& texts) {
   for (const std::string_view text : texts) packer.text(text);
 }
 
-void pack_target(Packer& packer, const PublishLoad::Target& target) {
-  if (const auto* expression = std::get_if<std::string>(&target.tgt)) {
-    packer.text(*expression);
-  } else {
-    pack_texts(packer, std::get<std::vector<std::string>>(target.tgt));
-  }
-}
-
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -101,24 +93,6 @@ void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   for (const lowstate::Function& function : call.functions) pack_arguments(packer, function);
 }
 
-void pack_call(Packer& packer, const PublishLoad& load) {
-  if (const auto* function = std::get_if<PublishLoad::Function>(&load.call)) {
-    packer.text("fun").text(function->name).text("arg");
-    pack_texts(packer, function->args);
-  } else {
-    pack_functions(packer, *std::get<const lowstate::LocalCall*>(load.call));
-  }
-}
-
-void pack_kwargs(Packer& packer, const PublishLoad& load, const auth::Credentials& credentials) {
-  const bool has_delimiter = load.target.delimiter != kUsualDelimiter;
-  const std::vector<TextField> fields = fields_of(credentials);
-  packer.begin_map(fields.size() + (has_delimiter ? 1 : 0) + (load.metadata ? 1 : 0));
-  pack_fields(packer, fields);
-  if (has_delimiter) packer.text("delimiter").text(load.target.delimiter);
-  if (load.metadata) packer.text("metadata").value(*load.metadata);
-}
-
 void pack_args(Packer& packer, std::span<const JsonValue> args) {
   packer.text("arg").begin_array(args.size());
   for (const JsonValue& value : args) packer.value(value);
@@ -136,14 +110,27 @@ std::string pack_publish(const PublishLoad& load, const Caller& caller) {
   return envelope([&](Packer& packer) {
     packer.begin_map(kFields + (load.jid.empty() ? 0 : 1) + (load.to ? 1 : 0));
     packer.text("cmd").text("publish").text("tgt");
-    pack_target(packer, load.target);
-    pack_call(packer, load);
+    if (const auto* expression = std::get_if<std::string>(&load.target.tgt)) {
+      packer.text(*expression);
+    } else {
+      pack_texts(packer, std::get<std::vector<std::string>>(load.target.tgt));
+    }
+    if (const auto* function = std::get_if<PublishLoad::Function>(&load.call)) {
+      packer.text("fun").text(function->name).text("arg");
+      pack_texts(packer, function->args);
+    } else {
+      pack_functions(packer, *std::get<const lowstate::LocalCall*>(load.call));
+    }
     packer.text("tgt_type").text(lowstate::name_of(load.target.type));
     packer.text("ret").text(load.ret);
     if (!load.jid.empty()) packer.text("jid").text(load.jid);
     packer.text("user").text(caller.user);
-    packer.text("kwargs");
-    pack_kwargs(packer, load, *caller.credentials);
+    const bool has_delimiter = load.target.delimiter != kUsualDelimiter;
+    const std::vector<TextField> fields = fields_of(*caller.credentials);
+    packer.text("kwargs").begin_map(fields.size() + (has_delimiter ? 1 : 0) + (load.metadata ? 1 : 0));
+    pack_fields(packer, fields);
+    if (has_delimiter) packer.text("delimiter").text(load.target.delimiter);
+    if (load.metadata) packer.text("metadata").value(*load.metadata);
     if (load.to) packer.text("to").integer(load.to->count());
   });
 }
@@ -347,13 +334,6 @@ std::optional<WallTime> read_time(const PackedValue* field) {
   return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch));
 }
 
-Result<std::vector<std::string>> read_groups(const PackedValue* field) {
-  if (field == nullptr || field->kind == PackedValue::Kind::nil) return std::vector<std::string>();
-  const auto names = read_texts(field->packed);
-  if (!names) return unknown_reply("'groups': expected a list of names");
-  return std::vector<std::string>(names->begin(), names->end());
-}
-
 Result<auth::Grant> read_grant(const Fields& fields) {
   const std::string_view name = fields.text("name");
   const std::string_view eauth = fields.text("eauth");
@@ -365,10 +345,14 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   if (!expire) return unknown_reply("'expire': expected a time");
   const auto start = read_time(fields.find("start"));
   if (!start) return unknown_reply("'start': expected a time");
-  auto groups = read_groups(fields.find("groups"));
-  if (!groups) return std::move(groups).error();
-  auth::Grant grant{
-      std::string(name), std::string(eauth), *std::move(groups), Secret(token), *expire, *start};
+  std::vector<std::string> groups;
+  const PackedValue* const field = fields.find("groups");
+  if (field != nullptr && field->kind != PackedValue::Kind::nil) {
+    const auto names = read_texts(field->packed);
+    if (!names) return unknown_reply("'groups': expected a list of names");
+    groups.assign(names->begin(), names->end());
+  }
+  auth::Grant grant{std::string(name), std::string(eauth), std::move(groups), Secret(token), *expire, *start};
   if (const PackedValue* rights = fields.find("auth_list")) {
     auto list = to_json(rights->packed);
     if (!list) return unknown_reply(list.error().message);

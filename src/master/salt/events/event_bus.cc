@@ -23,17 +23,6 @@ constexpr std::chrono::milliseconds kJoinTime{500};
 
 constexpr std::chrono::milliseconds kLookTime{2};
 
-bool has_been_woken(int fd) {
-  eventfd_t count = 0;
-  return ::eventfd_read(fd, &count) == 0;
-}
-
-Error left_behind(const std::string& path) {
-  return {ErrorKind::unavailable,
-          format("the connection goes to a process of an earlier Salt master; now a new master listens at {}",
-                 path)};
-}
-
 }  // namespace
 
 EventBus::EventBus(BusOptions options, std::shared_ptr<master::EventLog> log)
@@ -129,9 +118,15 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
     if (!bytes) return bytes.error();
     reader.feed(*bytes);
     if (const Result<void> handled = handle_events(reader); !handled) return handled.error();
-    const bool was_woken = has_been_woken(wake_.get());
+    eventfd_t count = 0;
+    const bool was_woken = ::eventfd_read(wake_.get(), &count) == 0;
     if (!was_woken && SteadyClock::now() < sweep_due_) continue;
-    if (is_orphaned()) return left_behind(options_.path);
+    if (is_orphaned()) {
+      return Error{
+          ErrorKind::unavailable,
+          format("the connection goes to a process of an earlier Salt master; now a new master listens at {}",
+                 options_.path)};
+    }
     registry_.sweep();
     sweep_due_ = SteadyClock::now() + kSweepTime;
   }

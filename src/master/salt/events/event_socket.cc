@@ -108,11 +108,6 @@ void append_number(std::string& to, std::size_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift & 0xFFU));
 }
 
-int milliseconds_until(SteadyTime deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - system_clock().steady()).count();
-  return static_cast<int>(std::max<std::int64_t>(left, 0));
-}
-
 Error late() {
   return {ErrorKind::timeout, "The Salt Master did not accept the event in time."};
 }
@@ -274,7 +269,9 @@ Result<void> EventPusher::write(std::string_view frame, SteadyTime deadline) {
                    format("Lost the connection to the Salt Master's event socket: {}", why)};
     }
     pollfd watched{connection_.get(), POLLOUT, 0};
-    if (::poll(&watched, 1, milliseconds_until(deadline)) != 0) continue;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - system_clock().steady()).count();
+    if (::poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) != 0) continue;
     connection_.reset();
     return late();
   }

@@ -103,13 +103,6 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// Returns whether a value is a `bin`. A `bin` is not the name of a member: in Python, the key `b"cmd"`
-/// differs from the key `"cmd"`.
-bool is_bin(std::string_view packed) noexcept {
-  const auto first = static_cast<unsigned char>(packed.front());
-  return first >= 0xc4 && first <= 0xc6;
-}
-
 }  // namespace
 
 Result<PackedValue> PackedValue::read(std::string_view bytes) {
@@ -198,7 +191,10 @@ Result<std::vector<std::string_view>> read_texts(std::string_view array_bytes) {
 Result<Fields> Fields::read(std::string_view map_bytes, std::span<const std::string_view> wanted) {
   Fields found;
   Result<void> result = each_member(map_bytes, [&](const PackedValue& key, const PackedValue& value) {
-    if (key.kind != PackedValue::Kind::text || is_bin(key.packed)) return;
+    if (key.kind != PackedValue::Kind::text) return;
+    // A `bin` is not the name of a member: in Python, the key `b"cmd"` differs from the key `"cmd"`.
+    const auto type = static_cast<unsigned char>(key.packed.front());
+    if (type >= 0xc4 && type <= 0xc6) return;
     if (std::find(wanted.begin(), wanted.end(), key.text) == wanted.end()) return;
     std::erase_if(found.fields_, [&key](const auto& field) { return field.first == key.text; });
     found.fields_.emplace_back(key.text, value);

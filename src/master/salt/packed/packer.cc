@@ -29,19 +29,16 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Reads an integer that is too large for a signed 64-bit integer. Returns std::nullopt for 20 or more
-/// digits, because Salt takes an integer of 20 digits for a job id.
-std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
-  return digits.size() < kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
-}
-
+/// Writes an integer of 20 or more digits as text, because Salt takes an integer of 20 digits for a job id.
 void pack_integer(Packer& packer, const JsonValue& value) {
+  const std::string_view digits = value.text();
   if (const auto integer = value.integer()) {
     packer.integer(*integer);
-  } else if (const auto larger = read_unsigned(value.text())) {
+  } else if (const auto larger =
+                 digits.size() < kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt) {
     packer.unsigned_integer(*larger);
   } else {
-    packer.text(value.text());
+    packer.text(digits);
   }
 }
 

@@ -64,11 +64,6 @@ zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   return monitor;
 }
 
-long remaining(SteadyTime until) {
-  const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
-  return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
-}
-
 }  // namespace
 
 Error master_not_available() {
@@ -98,7 +93,8 @@ MasterConnection::~MasterConnection() {
 
 MasterConnection::Seen MasterConnection::wait(short events, SteadyTime until) {
   for (;;) {
-    const long time = remaining(until);
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    const long time = static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
