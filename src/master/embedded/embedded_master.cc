@@ -61,14 +61,6 @@ MasterCaller::Request request_of(const master::Permit& permit) {
           admitted(permit).arguments};
 }
 
-Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
-  const Selection wanted = select_ids(minions, {only.begin(), only.end()});
-  Selection both;
-  std::set_intersection(selection.positions.begin(), selection.positions.end(), wanted.positions.begin(),
-                        wanted.positions.end(), std::back_inserter(both.positions));
-  return both;
-}
-
 class EmbeddedMaster : public master::Master {
  public:
   EmbeddedMaster(const std::shared_ptr<const MasterData>& data,
@@ -298,7 +290,12 @@ class EmbeddedMaster : public master::Master {
       const master::Permit& permit, const std::optional<std::vector<std::string>>& only) const {
     const lowstate::LocalCall& call = permit.chunk().local();
     const Selection& all = admitted(permit).selection;
-    return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(), call.jid};
+    if (!only) return {call, permit.user(), all, false, call.jid};
+    const Selection wanted = select_ids(*minions_, {only->begin(), only->end()});
+    Selection both;
+    std::set_intersection(all.positions.begin(), all.positions.end(), wanted.positions.begin(),
+                          wanted.positions.end(), std::back_inserter(both.positions));
+    return {call, permit.user(), std::move(both), true, call.jid};
   }
 
   const std::shared_ptr<const Minions> minions_;

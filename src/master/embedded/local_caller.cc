@@ -11,15 +11,6 @@
 
 namespace rest_fcgi::embedded {
 
-namespace {
-
-int worse_retcode(int a, int b) {
-  if (a <= 0 && b <= 0) return std::min(a, b);
-  return std::max(a, b);
-}
-
-}  // namespace
-
 /// The functions of a local chunk, ready to run on any minion. Immutable; thread-safe.
 class LocalJob {
  public:
@@ -52,7 +43,8 @@ class LocalJob {
     for (std::size_t i = 0; i < functions_->size(); ++i) {
       const master::Return& one = returns.emplace_back(run_one(load, engine, minion, i, stop));
       last[(*functions_)[i].name] = i;
-      all.retcode = worse_retcode(all.retcode, one.retcode);
+      const bool is_positive = all.retcode > 0 || one.retcode > 0;
+      all.retcode = is_positive ? std::max(all.retcode, one.retcode) : std::min(all.retcode, one.retcode);
       all.success = all.success && one.success;
     }
     const auto by_function = [&](const auto& write) {

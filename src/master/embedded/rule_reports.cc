@@ -99,14 +99,6 @@ class Search {
 
 using auth::Finding;
 
-std::string shown(std::vector<std::string> names) {
-  constexpr std::size_t kShown = 3;
-  if (names.size() <= kShown) return joined(names);
-  const std::size_t more = names.size() - kShown;
-  names.resize(kShown);
-  return format("{} and {} more", joined(names), more);
-}
-
 struct QuestionTarget {
   bool is_local = false;
   auth::Form form = auth::Form::runner;
@@ -174,8 +166,14 @@ struct Explainer {
     if (finding.kind == Finding::Kind::other_arguments) return "allows it only with certain arguments";
     const std::string& tgt = question.tgt;
     if (target.selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
-    const auto outside = rule_targets.minions_outside(finding.scope, minions, target.selection);
-    return format("does not allow it: '{}' also matches {}", tgt, shown(outside));
+    constexpr std::size_t kShown = 3;
+    auto outside = rule_targets.minions_outside(finding.scope, minions, target.selection);
+    std::string more;
+    if (outside.size() > kShown) {
+      more = format(" and {} more", outside.size() - kShown);
+      outside.resize(kShown);
+    }
+    return format("does not allow it: '{}' also matches {}{}", tgt, joined(outside), more);
   }
 
   [[nodiscard]] bool pillar_is_hidden(const auth::Subject& subject) const {
