@@ -86,15 +86,6 @@ Json without_secrets(const Json& value, Marks marks) {
   return written_json([&](JsonWriter& writer) { write_without_secrets(writer, document.root(), {marks}); });
 }
 
-void write_successes(JsonWriter& writer, const Json& retcodes) {
-  const JsonDocument document = own_document(retcodes);
-  writer.begin_object();
-  for (const auto& [function, code] : document.root().members()) {
-    writer.key(function).boolean(code.integer() == 0);
-  }
-  writer.end_object();
-}
-
 constexpr std::string_view kWheel = "\"wheel.";
 
 bool is_wheel(const returner::Load& load) {
@@ -147,7 +138,12 @@ EventText job_ret_event(const returner::Load& load, const master::Return& ret, W
   Json data = written_object([&](JsonWriter& writer) {
     writer.key("cmd").string("_return").key("id").string(ret.minion).key("success");
     if (ret.retcodes) {
-      write_successes(writer, *ret.retcodes);
+      const JsonDocument retcodes = own_document(*ret.retcodes);
+      writer.begin_object();
+      for (const auto& [function, code] : retcodes.root().members()) {
+        writer.key(function).boolean(code.integer() == 0);
+      }
+      writer.end_object();
     } else {
       writer.boolean(ret.success);
     }

@@ -56,15 +56,6 @@ bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
   return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-Json json_of(const returner::Load& load, std::string_view ret) {
-  return written_object([&](JsonWriter& writer) {
-    writer.key("fun").json(load.fun).key("arg").json(load.arg);
-    writer.key("tgt").json(load.tgt).key("tgt_type").string(load.tgt_type).key("user").string(load.user);
-    if (load.metadata) writer.key("metadata").json(*load.metadata);
-    write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
-  });
-}
-
 ActiveJob job_in(const Row& row) {
   const JsonDocument document = own_document(Json::trusted(std::string(row.text(3))));
   const JsonValue load = document.root();
@@ -90,7 +81,13 @@ RunningTable::RunningTable(std::shared_ptr<store::Store> store)
     : store_(std::move(store)), pid_(::getpid()), start_(start_of(pid_)) {}
 
 Result<void> RunningTable::add(const returner::Load& load, std::string_view ret) {
-  const auto added = store_->execute(kAdd, load.jid, pid_, start_, json_of(load, ret).text());
+  const Json job = written_object([&](JsonWriter& writer) {
+    writer.key("fun").json(load.fun).key("arg").json(load.arg);
+    writer.key("tgt").json(load.tgt).key("tgt_type").string(load.tgt_type).key("user").string(load.user);
+    if (load.metadata) writer.key("metadata").json(*load.metadata);
+    write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
+  });
+  const auto added = store_->execute(kAdd, load.jid, pid_, start_, job.text());
   return added ? Result<void>() : added.error();
 }
 
