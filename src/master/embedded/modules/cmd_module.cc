@@ -49,11 +49,6 @@ CmdResult result_of(const CmdProgram& cmd, Ended ended) {
   return result;
 }
 
-Raised cannot_run(const CmdProgram& cmd, const Error& error) {
-  if (error.kind == ErrorKind::invocation) return Raised::value_error(error.message);
-  return Raised::command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
-}
-
 using Show = Json (*)(const CmdResult& result);
 
 Json show_output(const CmdResult& result) {
@@ -84,7 +79,11 @@ Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   auto& cmd = std::get<CmdProgram>(parsed);
   cmd.program.time_limit = time_left(call.context, cmd.program.time_limit);
   Result<Ended> ended = programs.run(cmd.program, call.context.stop);
-  if (!ended) return cannot_run(cmd, ended.error());
+  if (!ended) {
+    const Error& error = ended.error();
+    if (error.kind == ErrorKind::invocation) return Raised::value_error(error.message);
+    return Raised::command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
+  }
   if (ended->how == Ended::How::stopped) return terminated();
   CmdResult result = result_of(cmd, *std::move(ended));
   const bool failed = result.retcode != 0 && !cmd.ignore_retcode;

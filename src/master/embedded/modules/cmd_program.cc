@@ -25,12 +25,6 @@ constexpr struct {
     {"encoded_cmd", "it is for PowerShell"},
 };
 
-bool is_cmd_option(std::string_view name) {
-  static const Signature cmd_run = parse_usage(kCmdRunUsage);
-  const auto& known = cmd_run.parameters;
-  return name == "stdin_raw_newlines" || std::find(known.begin(), known.end(), name) != known.end();
-}
-
 bool is_utf8(std::string_view encoding) {
   std::string name = lower(encoding);
   std::erase_if(name, [](char c) { return c == '-' || c == '_'; });
@@ -143,8 +137,11 @@ std::variant<CmdProgram, Raised> CmdParser::parse() {
 }
 
 CmdParser::Problem CmdParser::check_support() {
+  static const Signature cmd_run = parse_usage(kCmdRunUsage);
+  const auto& known = cmd_run.parameters;
   for (const auto& [name, value] : options_) {
-    if (!is_cmd_option(name)) return Raised::invocation_error(format("Unknown argument '{}'.", name));
+    if (name != "stdin_raw_newlines" && std::find(known.begin(), known.end(), name) == known.end())
+      return Raised::invocation_error(format("Unknown argument '{}'.", name));
   }
   for (const auto& [name, reason] : kUnsupported) {
     if (flag(name))

@@ -123,15 +123,6 @@ std::optional<std::string> reason_for_distrust(const fs::path& path) {
   return format("{} can be changed by users other than root and the server's user", *part);
 }
 
-std::vector<std::string> environment_of(const Account& account) {
-  return {kPath,
-          "LANG=C.UTF-8",
-          "SHELL=/bin/sh",
-          "HOME=" + account.home,
-          "USER=" + account.name,
-          "LOGNAME=" + account.name};
-}
-
 /// `file` is `path` with symbolic links resolved.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
@@ -183,13 +174,6 @@ Reply run_script(const std::string& name, const std::string& path, const ScriptS
   return Returned{document.root().json()};
 }
 
-LoadedFunction script_function(const std::string& name, const std::string& path,
-                               const ScriptSettings& settings) {
-  return {name, script_doc(read_text(path, kDocBytes).value_or("")),
-          Json::trusted(R"({"args": null, "defaults": null, "varargs": true, "kwargs": true})"),
-          std::bind_front(run_script, name, path, settings)};
-}
-
 void read_script(const fs::path& path, const fs::path& file, const ScriptSettings& settings,
                  ModuleFolder& folder) {
   const std::string name = path.filename();
@@ -201,7 +185,11 @@ void read_script(const fs::path& path, const fs::path& file, const ScriptSetting
   } else if (const auto suspected = reason_for_distrust(file)) {
     log_left_out(path, *suspected);
   } else {
-    folder.scripts.emplace_back(file, script_function(name, file, settings));
+    LoadedFunction function{
+        name, script_doc(read_text(file, kDocBytes).value_or("")),
+        Json::trusted(R"({"args": null, "defaults": null, "varargs": true, "kwargs": true})"),
+        std::bind_front(run_script, name, file.string(), settings)};
+    folder.scripts.emplace_back(file, std::move(function));
   }
 }
 
@@ -256,8 +244,13 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   if (!account && !options.script_user.empty()) {
     return wrong_setting("rest_fcgi: embedded: script_user", format("unknown user {}", user));
   }
-  settings.program.environment =
-      environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));
+  const Account owner = account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""});
+  settings.program.environment = {kPath,
+                                  "LANG=C.UTF-8",
+                                  "SHELL=/bin/sh",
+                                  "HOME=" + owner.home,
+                                  "USER=" + owner.name,
+                                  "LOGNAME=" + owner.name};
   if (options.script_user.empty()) return settings;
   settings.program.identity = identity_of(*account);
   if (is_here && ::geteuid() != 0 && account->uid != ::geteuid()) {

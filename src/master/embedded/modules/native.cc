@@ -23,17 +23,15 @@ std::string documentation(const Function& function) {
   return out + "    ";
 }
 
-void write_default(JsonWriter& writer, std::string_view python) {
-  if (python.starts_with('\'')) {
-    writer.string(python.substr(1, python.size() - 2));
-  } else {
-    writer.raw(python == "None" ? "null" : python == "True" ? "true" : python == "False" ? "false" : python);
-  }
-}
-
 Json defaults_of(const Signature& signature) {
   return written_array([&signature](JsonWriter& writer) {
-    for (const std::string_view value : signature.defaults) write_default(writer, value);
+    for (const std::string_view value : signature.defaults) {
+      if (value.starts_with('\'')) {
+        writer.string(value.substr(1, value.size() - 2));
+      } else {
+        writer.raw(value == "None" ? "null" : value == "True" ? "true" : value == "False" ? "false" : value);
+      }
+    }
   });
 }
 

@@ -20,12 +20,6 @@ constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kSaltIndexTime = std::chrono::seconds(60);
 
-JsonLimits line_limits() {
-  JsonLimits limits = JsonLimits::none();
-  limits.max_values = 1'000'000;
-  return limits;
-}
-
 /// A kind of exception without a name of its own is sent to the loader program as `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
@@ -91,7 +85,9 @@ class PythonRunner::LoaderOutput {
   explicit LoaderOutput(const Context* context) : context_(context) {}
 
   std::string read(std::string_view line) {
-    is_valid_ = document_.parse(line, line_limits()).ok() && document_.root().size() != 0;
+    JsonLimits limits = JsonLimits::none();
+    limits.max_values = 1'000'000;
+    is_valid_ = document_.parse(line, limits).ok() && document_.root().size() != 0;
     const auto fun = document_.root().find("call");
     if (!fun) return "";
     is_valid_ = false;
