@@ -147,11 +147,6 @@ class JobFilter {
   std::string before_;
 };
 
-std::size_t listed_size(const returner::Load& load) {
-  return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + load.user.size() +
-         (load.metadata ? load.metadata->text().size() : 0);
-}
-
 /// Returns the first `count` jobs of the query that pass the filter, sorted from the oldest to the newest.
 /// Reads the job cache in pages, so that other threads can use the cache, too. Fails with `timeout`, or with
 /// `invocation` if the found loads are too large in total.
@@ -169,7 +164,8 @@ Result<std::vector<returner::Load>> collect(const returner::Returner& cache, con
       if (filter.is_late())
         return Error{ErrorKind::timeout, format("The search took too long; {}", kNarrower)};
       if (!passes) continue;
-      bytes += listed_size(load);
+      bytes += load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + load.user.size() +
+               (load.metadata ? load.metadata->text().size() : 0);
       if (bytes > kMaxFound) {
         return Error{ErrorKind::invocation,
                      format("The list has more than {} MiB; {}", kMaxFound >> 20, kNarrower)};
