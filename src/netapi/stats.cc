@@ -57,7 +57,7 @@ Response show_stats(RequestContext& context) {
   writer.key("Total Requests").integer(count(counters.requests));
   writer.key("Current Requests").integer(count(counters.current));
   writer.key("Requests").begin_object();
-  std::unique_lock lock(counters.mutex);
+  MutexLock lock(counters.mutex);
   for (const auto& [url, requests] : counters.by_url) {
     writer.key(url).begin_object().key("Count").integer(static_cast<std::int64_t>(requests)).end_object();
   }
