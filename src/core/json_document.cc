@@ -111,21 +111,39 @@ class JsonDocument::Builder {
   // Each function `add…` returns false and sets `problem_` if it fails.
 
   bool add_root() {
-    const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
-    if (parser_->capacity() < size_ || parser_->max_depth() < levels) {
-      if (auto code = parser_->allocate(size_, levels)) return unreadable(code);
-    }
-    if (auto code = parser_->iterate(document_.text_.data(), size_, document_.text_.size()).get(found_)) {
-      return unreadable(code);
-    }
+    if (auto code = iterate(size_)) return unreadable(code);
     ondemand::json_type type{};
     if (found_.type().get(type) != simdjson::SUCCESS) return fail("Expecting value", here());
     if (type != ondemand::json_type::array && type != ondemand::json_type::object) return add_lone_scalar();
     ondemand::value value;
-    if (auto code = found_.get_value().get(value)) return fail(code, here());
+    const auto code = found_.get_value().get(value);
+    if (code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT) return fail_unclosed(type);
+    if (code) return fail(code, here());
     if (!add(value)) return false;
     if (const std::size_t rest = here(); rest < size_) return fail("Extra data", rest);
     return true;
+  }
+
+  simdjson::error_code iterate(std::size_t size) {
+    const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
+    if (parser_->capacity() < size || parser_->max_depth() < levels) {
+      if (auto code = parser_->allocate(size, levels)) return code;
+    }
+    return parser_->iterate(document_.text_.data(), size, document_.text_.size()).get(found_);
+  }
+
+  /// simdjson 3.12 refuses a text that does not end with the bracket of its array or object, and does not say
+  /// where the mistake is. This function reads the text with the missing bracket, to find the place.
+  [[gnu::cold]] bool fail_unclosed(ondemand::json_type type) {
+    const bool is_array = type == ondemand::json_type::array;
+    document_.text_[size_] = is_array ? ']' : '}';
+    document_.text_.push_back('\0');  // The padding stays as long as before.
+    if (auto code = iterate(size_ + 1)) return unreadable(code);
+    ondemand::value value;
+    if (auto code = found_.get_value().get(value)) return fail(code, here());
+    if (!add(value)) return false;
+    const std::size_t rest = here();
+    return rest < size_ ? fail("Extra data", rest) : fail(is_array ? kInArray : kInObject, size_);
   }
 
   /// simdjson does not return an `ondemand::value` for a text that is only a string, a number, a boolean or

@@ -68,15 +68,15 @@ TEST_CASE("HOST:PORT is read with brackets around IPv6 addresses only, and writt
     const char* host;
     unsigned port;
   };
-  for (const auto& [text, host, port] :
+  for (const Row& row :
        {Row{"127.0.0.1:1", "127.0.0.1", 1}, Row{"node_1.example-2.org:65535", "node_1.example-2.org", 65535},
         Row{"[::1]:80", "::1", 80}, Row{"[fe80::1%eth0]:80", "fe80::1%eth0", 80}}) {
-    CAPTURE(text);
-    const auto parsed = parse_host_port(text);
+    CAPTURE(row.text);
+    const auto parsed = parse_host_port(row.text);
     REQUIRE(parsed);
-    CHECK(parsed->host == host);
-    CHECK(parsed->port == port);
-    CHECK(host_port_text(parsed->host, parsed->port) == text);
+    CHECK(parsed->host == row.host);
+    CHECK(parsed->port == row.port);
+    CHECK(host_port_text(parsed->host, parsed->port) == row.text);
   }
   for (const char* text : {"",
                            ":",

@@ -62,12 +62,21 @@ bool names_version(std::string_view bytes) noexcept {
   return end.substr(0, 6) == " HTTP/" && is_digit(end[6]) && end[7] == '.' && is_digit(end[8]);
 }
 
+/// Boost 1.83 has an error of its own for a second header Content-Length, which Boost 1.74 does not have.
+template <class Errors>
+bool is_length_error(beast::error_code code) noexcept {
+  if constexpr (requires { Errors::multiple_content_length; }) {
+    if (code == Errors::multiple_content_length) return true;
+  }
+  return code == Errors::bad_content_length;
+}
+
 Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   if (code == error::header_limit) return kHeadTooLarge;
   if (code == error::bad_version) return names_version(bytes) ? kVersion : kNoHttp;
   if (code == error::bad_method) return kMethod;
   if (code == error::bad_target) return kTarget;
-  if (code == error::bad_content_length) return kLength;
+  if (is_length_error<error>(code)) return kLength;
   if (code == error::bad_transfer_encoding) return kEncoding;
   if (code == error::bad_chunk || code == error::bad_chunk_extension) return kChunk;
   return kHeader;
