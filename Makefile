@@ -124,13 +124,14 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
-# If object files are missing, make prints how many: [12/33] is the twelfth of 33. `counted` has a line for each file begun.
+# If object files are missing, make prints how many: [12/33] is the twelfth of 33. `counted` has a line for each file begun. If make
+# also compiles files that have changed, the lines after the last number have none.
 MISSING := $(OBJECTS) $(HELPERS:$(BUILD)/%=$(UNITY)/%.o) $(BUILD)/src/main.o $(BUILD)/pch/src/standard.h.gch \
            $(if $(filter unit instrumented %/unit_tests,$(MAKECMDGOALS)),$(TEST_OBJECTS) $(BUILD)/pch/test/standard.h.gch)
 MISSING := $(words $(filter-out $(wildcard $(MISSING)),$(MISSING)))$(shell rm -f $(BUILD)/counted)
 count     = echo >>$(BUILD)/counted; wc -l <$(BUILD)/counted
-compiling = $(if $(filter 0,$(MISSING)),$(call say,CXX,$(1)),@printf '  CXX     [%s/$(MISSING)] %s\n' \
-            "$$(flock $(BUILD)/counted sh -c '$(count)')" '$(1)')
+compiling = @n=$$(flock $(BUILD)/counted sh -c '$(count)'); [ $$n -le $(MISSING) ] && n="[$$n/$(MISSING)] " || n=; \
+            printf '  CXX     %s%s\n' "$$n" '$(1)'
 # Sources and tests are compiled with precompiled headers of the standard library. `make each` does not use these headers.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
