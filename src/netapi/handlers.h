@@ -58,8 +58,8 @@ Result<JsonValue> login_object(const RequestContext& context);
 /// Checks that the object has what a login needs. Errors: authentication, which names the missing key.
 Result<void> check_login(const RequestContext& context, JsonValue object);
 /// Logs in and writes an audit line. With `needs_permission`, refuses users without permissions. A malformed
-/// `token_expire` is an error only for users who may choose the lifetime of the token. For other users,
-/// `token_expire` is ignored, as in Salt.
+/// `token_expire` is an error if the user may choose the lifetime of the token. Otherwise `token_expire` is
+/// ignored, as in Salt.
 Result<master::Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what,
                                     bool needs_permission = false);
 /// Writes the audit line of a refused login. Returns the error.

@@ -167,7 +167,8 @@ TEST_CASE("an authorized caller gets the error of a wrong target or runner, but 
   CHECK(engine.admits(R"("client": "wheel", "fun": "nosuch.fun")"));
 }
 
-TEST_CASE("only users who may run a runner or wheel learn that its name is malformed") {
+TEST_CASE(
+    "a malformed runner or wheel name is reported to a user with permission for it, and hidden from others") {
   EmbeddedEngine engine;
   const auto refusal = [&engine](std::string_view client, std::string_view fun, std::string_view user) {
     return engine.refusal(format(R"("client": "{}", "fun": "{}")", client, fun), user);
