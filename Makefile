@@ -10,7 +10,7 @@
 #   make test-series  runs the most important tests with a real Salt on the release series that `make test` does not use
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
-#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, `make each`, and Debian 13
+#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, `make each`, thread sanitizer, Debian 13
 #   make ci-here      runs the checks of .ci/run without a new Debian
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
 #   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
