@@ -134,7 +134,7 @@ def returner_of_salt(directory, options, *calls):
     """Calls functions of Salt's own etcd returner. Returns their returns."""
     directory.mkdir()
     request = json.dumps({"root_dir": str(directory), "opts": options, "calls": calls})
-    argv = [salts.require(salts.SERIES[0]) / "bin/python", "-I", "-W", "ignore", salts.ETCD_RETURNER]
+    argv = [salts.require(salts.FIRST) / "bin/python", "-I", "-W", "ignore", salts.ETCD_RETURNER]
     done = subprocess.run(argv, input=request, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)

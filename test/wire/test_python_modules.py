@@ -70,7 +70,7 @@ def shared_api(shared):
 
 
 def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_path):
-    python = salts.require(salts.SERIES[0]) / "bin/python"
+    python = salts.require(salts.FIRST) / "bin/python"
     own = tmp_path / "extmods/modules"
     own.mkdir(parents=True)
     write(own, "my_shop.py", USER_MODULE.read_text())
@@ -281,7 +281,7 @@ SALTED = """
 
 
 def test_the_key_python_selects_an_interpreter_with_its_salt(start, front, modules, tmp_path):
-    python = salts.require(salts.SERIES[0]) / "bin/python"
+    python = salts.require(salts.FIRST) / "bin/python"
     write(modules, "salted.py", SALTED)
     write(modules, "light.py", "import sys\ndef imported():\n    return 'salt' in sys.modules, sys.executable\n")
     (tmp_path / "data").write_text("a: [1, x]\n")

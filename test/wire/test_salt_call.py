@@ -279,7 +279,7 @@ class Ours:
 
 @pytest.fixture(scope="module")
 def python():
-    return salts.require(salts.SERIES[0]) / "bin/python"
+    return salts.require(salts.FIRST) / "bin/python"
 
 
 @pytest.fixture(scope="module")

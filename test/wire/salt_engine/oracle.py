@@ -6,7 +6,7 @@ import os
 
 from comparison import of_netapi, silent
 from support.netapi import Unanswered
-from support.salts import SERIES, VECTORS
+from support.salts import FIRST, VECTORS
 
 LIVE = bool(os.environ.get("REST_FCGI_SALT_LIVE"))
 TIMES = 6
@@ -47,7 +47,7 @@ class Recording:
 
     def __init__(self, series, what="salt", asked=lambda row: shown(row.low)):
         self.path, self._asked = VECTORS / f"{what}-{series}.json", asked
-        self._shared = _rows_in(VECTORS / f"{what}-{SERIES[0]}.json") if series != SERIES[0] else {}
+        self._shared = _rows_in(VECTORS / f"{what}-{FIRST}.json") if series != FIRST else {}
         self._rows = self._shared | _rows_in(self.path)
 
     def __getitem__(self, row):
