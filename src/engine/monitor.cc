@@ -111,16 +111,13 @@ void write_store(metrics::Writer& writer, store::Store& store) {
                store.is_writable() ? 1 : 0);
   if (const auto bytes = store.used_bytes())
     writer.gauge("rest_fcgi_store_bytes", "Size of the database in use.", *bytes);
-  for (const StoreNumber& one : kStoreNumbers) {
-    std::optional<std::int64_t> value;
-    const auto read = store.read([&](store::Connection& connection) -> Result<void> {
-      auto found = connection.number(one.sql);
-      if (!found) return std::move(found).error();
-      value = *found;
-      return {};
-    });
-    if (read && value) writer.gauge(one.name, one.help, *value);
-  }
+  static_cast<void>(store.read_long([&](store::Connection& connection) -> Result<void> {
+    for (const StoreNumber& one : kStoreNumbers) {
+      const auto value = connection.number(one.sql);
+      if (value && *value) writer.gauge(one.name, one.help, **value);
+    }
+    return {};
+  }));
 }
 
 /// Prometheus sends the token as `Authorization: Bearer TOKEN`, other clients as `X-Auth-Token: TOKEN`.

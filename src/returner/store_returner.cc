@@ -180,7 +180,7 @@ class StoreReturner final : public Returner {
     const auto take = [&](const Row& row) {
       return !selects(query, jid_of(row.number(0))) || visit(load_in(row));
     };
-    return store_->read([&](Connection& from) {
+    return store_->read_long([&](Connection& from) {
       return from.each(query.newest_first ? kNewestFirst : kOldestFirst, take, keys.least, keys.greatest);
     });
   }

@@ -68,11 +68,8 @@ constexpr const char* kTables =
 
 // The store's thread copies the write-ahead log into the database file once a second (a checkpoint). A commit
 // makes a checkpoint itself only if the log has 32,768 pages.
-constexpr const char* kWriterSettings =
+constexpr const char* kSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
-constexpr const char* kSyncerSettings =
-    "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 32768";
-
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
@@ -253,32 +250,24 @@ Result<void> Store::connect() {
   if (!is_in_memory) {
     if (Result<void> made = make_file(path_); !made) return made;
   }
-  auto writer = Connection::open(path_);
-  if (!writer) return std::move(writer).error();
-  const Result<bool> is_made = has_tables(**writer);
+  auto connection = Connection::open(path_);
+  if (!connection) return std::move(connection).error();
+  const Result<bool> is_made = has_tables(**connection);
   if (!is_made) return is_made.error();
-  Result<void> set =
-      is_in_memory ? (*writer)->run("PRAGMA auto_vacuum = INCREMENTAL") : use_write_ahead_log(**writer);
-  if (set) set = (*writer)->run(kWriterSettings);
-  if (set && !*is_made) set = create_tables(**writer);
+  Result<void> set = is_in_memory ? (*connection)->run("PRAGMA auto_vacuum = INCREMENTAL")
+                                  : use_write_ahead_log(**connection);
+  if (set) set = (*connection)->run(kSettings);
+  if (set && !*is_made) set = create_tables(**connection);
   if (!set) return set;
-  std::unique_ptr<Connection> syncer;
   std::unique_ptr<Connection> maintainer;
   if (!is_in_memory) {
-    auto opened = Connection::open(path_, kSyncerSettings);
-    if (!opened) return std::move(opened).error();
-    syncer = *std::move(opened);
-    opened = Connection::open(path_, "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20");
+    auto opened = Connection::open(path_, "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20");
     if (!opened) return std::move(opened).error();
     maintainer = *std::move(opened);
   }
-  const MutexLock write_lock(write_mutex_);
-  const MutexLock readers_lock(readers_mutex_);
-  writer_ = *std::move(writer);
-  syncer_ = std::move(syncer);
+  const MutexLock lock(mutex_);
+  connection_ = *std::move(connection);
   maintainer_ = std::move(maintainer);
-  ++generation_;
-  idle_readers_.clear();
   is_corrupt_ = false;
   return {};
 }

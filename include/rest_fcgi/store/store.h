@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
@@ -43,33 +42,37 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)` in a transaction, which may contain writes of other callers, too. If `inside`
-  /// returns an error, rolls back the changes of `inside`. If any write of the transaction fails, may
-  /// run `inside` again in its own transaction. The second run must overwrite all results of the first run.
+  /// Runs `inside(connection)` in a transaction. If `inside` returns an error, rolls back its changes.
   /// REQUIRES: `inside` does not call the store.
   template <class Inside>
   Result<void> transact(const Inside& inside) {
-    return write(inside, Kind::transaction);
+    return commit(
+        [&](Connection& connection) { return connection.transact([&] { return inside(connection); }); });
   }
 
   template <class... Values>
   Result<std::int64_t> execute(const char* sql, const Values&... values) {
     std::int64_t changed = 0;
-    const auto inside = [&](Connection& connection) -> Result<void> {
-      const Result<std::int64_t> done = connection.execute(sql, values...);
-      changed = done ? *done : 0;
-      return done ? Result<void>() : done.error();
-    };
-    Result<void> done = write(inside, Kind::statement);
+    Result<void> done = commit([&](Connection& connection) -> Result<void> {
+      const Result<std::int64_t> executed = connection.execute(sql, values...);
+      changed = executed ? *executed : 0;
+      return executed ? Result<void>() : executed.error();
+    });
     return done ? Result(changed) : std::move(done).error();
   }
 
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   Result<void> sync();
 
-  /// Calls `read` with a connection that sees all earlier commits. REQUIRES: `read` does not write and does
-  /// not call the store.
-  Result<void> read(const std::function<Result<void>(Connection&)>& read);
+  /// A function that reads from a connection. It must not write and must not call the store.
+  using Read = std::function<Result<void>(Connection&)>;
+
+  /// Calls `read` with a connection that sees all earlier commits. Meanwhile no other thread reads or writes,
+  /// so `read` must end within milliseconds.
+  Result<void> read(const Read& read);
+
+  /// The same for a `read` that may take long. Opens a connection, which takes longer than a short read.
+  Result<void> read_long(const Read& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
 
@@ -98,36 +101,14 @@ class Store {
   [[nodiscard]] Registration every_second(Task task);
 
  private:
-  enum class Kind { statement, transaction, durable };
-
-  /// One thread commits all waiting writes in one transaction. While this thread commits, new writes wait in
-  /// a queue. Afterwards, the thread of the first waiting write commits the queue.
-  struct Write {
-    enum State : int { waits, leads, ended };
-    Result<void> (*run)(const void* inside, Connection& connection);
-    const void* inside;
-    Kind kind;
-    Result<void> result{};
-    std::atomic<int> state{waits};
-  };
-
-  template <class Inside>
-  Result<void> write(const Inside& inside, Kind kind) {
-    const auto run = [](const void* its, Connection& connection) -> Result<void> {
-      return (*static_cast<const Inside*>(its))(connection);
-    };
-    Write write{run, &inside, kind};
-    commit_with_others(write);
-    return std::move(write.result);
-  }
+  using Write = std::function<Result<void>(Connection&)>;
 
   explicit Store(std::string path) : path_(std::move(path)) {}
   Result<void> connect();
-  void commit_with_others(Write& write) noexcept;
-  /// If one write is `durable`, the commit uses synchronous=FULL, which also puts all earlier commits on the
-  /// disk.
-  void commit(const std::vector<Write*>& writes);
-  void note_outcome(const Result<void>& outcome) REQUIRES(write_mutex_);
+  /// Runs `write`, which makes one commit. With `is_durable`, the commit and all earlier commits are then on
+  /// the disk.
+  Result<void> commit(const Write& write, bool is_durable = false) noexcept;
+  void note_outcome(const Result<void>& outcome) REQUIRES(mutex_);
   void note_corruption(const Error& error);
   void maintain();
   void reopen_if_moved();
@@ -136,23 +117,17 @@ class Store {
   void checkpoint();
 
   const std::string path_;
-  Mutex write_mutex_;
-  std::unique_ptr<Connection> writer_ GUARDED_BY(write_mutex_);  // `writer_` commits without fsync.
-  // `syncer_` commits with synchronous=FULL.
-  std::unique_ptr<Connection> syncer_ GUARDED_BY(write_mutex_);
-  CommitObserver commit_observer_ GUARDED_BY(write_mutex_);
+  Mutex mutex_;
+  // All reads and writes of the requests use this connection, so that its page cache stays valid.
+  std::unique_ptr<Connection> connection_ GUARDED_BY(mutex_);
+  CommitObserver commit_observer_ GUARDED_BY(mutex_);
   std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
   std::atomic<bool> is_corrupt_ = false;
 
-  Mutex queue_mutex_;
-  std::vector<Write*> queue_ GUARDED_BY(queue_mutex_);
-  bool has_leader_ GUARDED_BY(queue_mutex_) = false;
-
-  Mutex readers_mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_ GUARDED_BY(readers_mutex_);
-  // The number of times that the database file was opened.
-  std::uint64_t generation_ GUARDED_BY(readers_mutex_) = 0;
+  Mutex sync_mutex_;  // A caller of `sync` holds this mutex while it waits for the disk.
+  std::atomic<std::uint64_t> syncs_begun_ = 0;
+  Result<void> last_sync_ GUARDED_BY(sync_mutex_);
 
   Mutex tasks_mutex_;  // The store holds this mutex while a task runs.
   std::list<Task> tasks_ GUARDED_BY(tasks_mutex_);
