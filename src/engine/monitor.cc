@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/monitor.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -84,6 +86,9 @@ void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) 
   writer.metric(metrics::Type::gauge, "rest_fcgi_connections", "Open connections.");
   writer.sample({{"protocol", "http"}}, numbers.http_connections);
   writer.sample({{"protocol", "fastcgi"}}, numbers.fastcgi_connections);
+  writer.gauge("rest_fcgi_http_connections_left",
+               "HTTP connections that can still be opened without closing one that waits for its client.",
+               numbers.http_connections_left);
   writer.gauge("rest_fcgi_streams", "Open event streams.", numbers.streams);
   writer.counter("rest_fcgi_streams_closed_slow_total",
                  "Event streams closed because their clients read too slowly.", numbers.slow_streams);
@@ -94,9 +99,9 @@ struct StoreNumber {
   const char* help;
   const char* sql;
 };
+constexpr StoreNumber kJobsRunning = {"rest_fcgi_jobs_running", "Jobs on worker threads of this process.",
+                                      "SELECT count(*) FROM running_job WHERE pid = ?"};
 constexpr StoreNumber kStoreNumbers[] = {
-    {"rest_fcgi_jobs_running", "Jobs that run on worker threads of all processes of the store.",
-     "SELECT count(*) FROM running_job"},
     {"rest_fcgi_login_failures", "Failed logins that the login guard remembers now.",
      "SELECT total(failures) FROM login_failure"},
     {"rest_fcgi_outbox_writes", "Writes that wait for etcd.", "SELECT count(*) FROM outbox"},
@@ -106,18 +111,27 @@ constexpr StoreNumber kStoreNumbers[] = {
      "SELECT coalesce(max(0, unixepoch() - (SELECT stamp FROM outbox ORDER BY id LIMIT 1) / 1000000), 0)"},
 };
 
+void write_number(metrics::Writer& writer, store::Connection& connection, const StoreNumber& one,
+                  const auto&... parameters) {
+  const auto value = connection.number(one.sql, parameters...);
+  if (value && *value) writer.gauge(one.name, one.help, **value);
+}
+
 void write_store(metrics::Writer& writer, store::Store& store) {
   writer.gauge("rest_fcgi_store_writable", "Whether the last write to the database succeeded.",
                store.is_writable() ? 1 : 0);
   if (const auto bytes = store.used_bytes())
     writer.gauge("rest_fcgi_store_bytes", "Size of the database in use.", *bytes);
   static_cast<void>(store.read_long([&](store::Connection& connection) -> Result<void> {
-    for (const StoreNumber& one : kStoreNumbers) {
-      const auto value = connection.number(one.sql);
-      if (value && *value) writer.gauge(one.name, one.help, **value);
-    }
+    write_number(writer, connection, kJobsRunning, std::int64_t{::getpid()});
+    for (const StoreNumber& one : kStoreNumbers) write_number(writer, connection, one);
     return {};
   }));
+}
+
+void write_checks(metrics::Writer& writer, const std::vector<metrics::Check>& checks) {
+  writer.metric(metrics::Type::gauge, "rest_fcgi_ready", "Whether a check of /ready succeeds.");
+  for (const metrics::Check& check : checks) writer.sample({{"check", check.name}}, check.ok ? 1 : 0);
 }
 
 /// Prometheus sends the token as `Authorization: Bearer TOKEN`, other clients as `X-Auth-Token: TOKEN`.
@@ -166,6 +180,7 @@ void Monitor::add_metrics(const gateway::Options& gateway) {
                                        {"durable"}})](std::chrono::nanoseconds time, bool is_durable) {
         times.with({is_durable ? "true" : "false"}).observe(time);
       });
+  registry_->on_collect([this](metrics::Writer& writer) { write_checks(writer, health_.checks()); });
   metrics::add_process_metrics(*registry_);
   registry_->on_collect([gateway](metrics::Writer& writer) { write_certificates(writer, gateway); });
 }

@@ -47,6 +47,7 @@ struct FrontEnds {
     shared.http_connections.sweep(now);
     shared.fastcgi_connections.sweep(now);
     shared.pool.shrink(now);
+    static_cast<void>(shared.monitoring_files.fill());
     shared.trim.look(now);
     shared.overload.report(now);
   }
@@ -114,9 +115,12 @@ Gateway::~Gateway() {
 Statistics Gateway::statistics() const {
   const Shared& shared = front_ends_->shared;
   const auto [threads, waiting] = shared.pool.counts();
+  const std::size_t http = shared.http_connections.count();
+  const std::size_t most_http = std::max(shared.most_http_connections(), http);
   return {.threads = threads,
           .waiting = waiting,
-          .http_connections = shared.http_connections.count(),
+          .http_connections = http,
+          .http_connections_left = most_http - http,
           .fastcgi_connections = shared.fastcgi_connections.count(),
           .streams = shared.streams.count(),
           .slow_streams = shared.streams.slow()};

@@ -8,6 +8,7 @@
 
 #include "gateway/body_budget.h"
 #include "gateway/connections.h"
+#include "gateway/file_reserve.h"
 #include "gateway/overload_log.h"
 #include "gateway/streams/streams.h"
 #include "gateway/sys.h"
@@ -25,6 +26,8 @@ class Shared {
  public:
   explicit Shared(const Options& its_options)
       : options(its_options),
+        monitoring_files(std::any_of(options.http.begin(), options.http.end(),
+                                     [](const HttpOptions& port) { return port.is_monitoring; })),
         bodies(options.max_body_bytes),
         pool({options.min_threads, options.max_threads, options.max_waiting, options.idle_thread_timeout}) {}
 
@@ -49,13 +52,28 @@ class Shared {
     if (current->on_refused) current->on_refused(port, status);
   }
 
-  /// Makes space for an HTTP connection, as `Connections::make_room`. The descriptors that other connections
-  /// use, or that stay free, reduce the number of HTTP connections.
-  [[nodiscard]] bool make_http_room() {
+  /// Returns the largest number of HTTP connections now. The descriptors that other connections use, or that
+  /// stay free, reduce this number.
+  [[nodiscard]] std::size_t most_http_connections() const {
     const std::size_t reserve = std::min(kReservedFiles, max_files / 4);
     const std::size_t others = std::min(max_files, reserve + streams.count() + fastcgi_connections.count());
-    return http_connections.make_room(
-        std::max<std::size_t>(std::min(options.max_http_connections, max_files - others), 1));
+    return std::max<std::size_t>(std::min(options.max_http_connections, max_files - others), 1);
+  }
+
+  /// Makes space for an HTTP connection, as `Connections::make_room`. Further connections to the port for
+  /// monitoring have space even if this program works on all connections.
+  [[nodiscard]] bool make_http_room(bool is_monitoring) {
+    const std::size_t most = most_http_connections();
+    if (!is_monitoring) return has_free_descriptor() && http_connections.make_room(most);
+    return http_connections.make_room(most) || http_connections.count() < most + kMonitoringConnections;
+  }
+
+  /// Returns whether the process can open a descriptor without those for the monitoring port. If not, closes
+  /// a connection that waits for its peer.
+  [[nodiscard]] bool has_free_descriptor() {
+    if (monitoring_files.fill()) return true;
+    free_descriptor();
+    return false;
   }
 
   /// Closes a connection that waits for its peer, because the process has no free descriptor. Prefers HTTP
@@ -67,9 +85,11 @@ class Shared {
   /// The number of descriptors that stay free for the database, programs and logs, but at most a quarter of
   /// all descriptors.
   static constexpr std::size_t kReservedFiles = 256;
+  static constexpr std::size_t kMonitoringConnections = 8;
 
   const Options options;
   const std::size_t max_files = file_limit();
+  FileReserve monitoring_files;
   BodyBudget bodies;
   OverloadLog overload;
   Connections http_connections;

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <memory>
@@ -64,8 +65,12 @@ void write_process(Writer& writer) {
   static const double booted = boot_time();
   writer.counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.",
                  stat.cpu_ticks / ticks);
-  writer.gauge("process_open_fds", "Number of open file descriptors.", count_open_files());
-  writer.gauge("process_max_fds", "Maximum number of open file descriptors.", limit_of(RLIMIT_NOFILE));
+  const double open = count_open_files();
+  const double most = limit_of(RLIMIT_NOFILE);
+  writer.gauge("process_open_fds", "Number of open file descriptors.", open);
+  writer.gauge("process_max_fds", "Maximum number of open file descriptors.", most);
+  writer.gauge("rest_fcgi_files_left", "File descriptors that can still be opened.",
+               std::max(most - open, 0.0));
   writer.gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", stat.virtual_bytes);
   writer.gauge("process_virtual_memory_max_bytes",
                "Maximum amount of virtual memory available in bytes; -1 without a limit.",

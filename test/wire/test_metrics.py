@@ -54,6 +54,8 @@ def test_requests_jobs_and_returns_are_counted(start):
     assert found['rest_fcgi_build_info{version="0.1.0",engine="embedded"}'] == 1
     assert found["process_open_fds"] > 5 and found["rest_fcgi_threads"] >= 4
     assert found['rest_fcgi_connections{protocol="http"}'] >= 1 and found["rest_fcgi_streams"] == 0
+    assert 1 <= found["rest_fcgi_http_connections_left"] < 4096
+    assert abs(found["rest_fcgi_files_left"] - found["process_max_fds"] + found["process_open_fds"]) <= 1
     assert found['salt_new_job_total{function="test.ping",state=""}'] == 2
     assert found['salt_expected_responses_total{function="test.ping",state=""}'] == 4
     assert found['salt_function_responses_total{function="test.ping",state="",success="true"}'] == 4
@@ -186,6 +188,7 @@ def test_a_store_that_cannot_be_written_makes_ready_503_and_counts_failed_writes
     assert daemons.run("--config", daemon.config_path, "--health").returncode == 0
     assert call(daemon.address, local("test.ping"))
     before = samples(metrics)
+    assert before['rest_fcgi_ready{check="store"}'] == before['rest_fcgi_ready{check="certificates"}'] == 1
     assert before["rest_fcgi_jobs_stored_total"] == 1 and before["rest_fcgi_job_writes_failed_total"] == 0
     assert before['rest_fcgi_store_commit_duration_seconds_count{durable="false"}'] >= 1
     (path,) = daemon.directory.rglob("state.db")
@@ -196,6 +199,7 @@ def test_a_store_that_cannot_be_written_makes_ready_503_and_counts_failed_writes
         checked = daemons.run("--config", daemon.config_path, "--health")
         assert checked.returncode == 1 and not json.loads(checked.stdout)["checks"]["store"]["ok"], checked
         assert metrics.request("GET", "/health").status == 200
+        assert samples(metrics)['rest_fcgi_ready{check="store"}'] == 0
     after = samples(metrics)
     assert after["rest_fcgi_jobs_stored_total"] == 1 and after["rest_fcgi_job_writes_failed_total"] >= 1
     wait_until(lambda: ready(metrics)[0] == 200, "ready is 200 again")

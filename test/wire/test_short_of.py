@@ -7,6 +7,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -15,13 +16,14 @@ import time
 import pytest
 
 from support import daemon as daemons
-from support.api import CRED, JSON, chunk, local
+from support import fastcgi
+from support.api import CRED, JSON, Api, chunk, local
 from support.daemon import NEEDS_PTRACE, merge
 from support.disk import fill, small
 from support.jobs import call, refused, runner
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
-from support.process import connect, wait_until
+from support.process import TIMEOUT, connect, free_port, wait_until
 from support.rest import api_of, login, serving, session
 
 PING = local("test.ping", tgt="ms-0")
@@ -155,6 +157,29 @@ def test_without_a_free_descriptor_idle_connections_make_room(start):
             assert api_of(served).request("GET", "/").status == 200
             assert time.monotonic() - begun < 5
     daemon.await_log("cannot accept a connection, trying again: Too many open files")
+
+
+@NEEDS_PTRACE
+def test_without_a_free_descriptor_the_port_of_the_metrics_answers(start):
+    """The web server's connections to FastCGI use up all descriptors."""
+    port = free_port()
+    daemon, metrics = start({"rest_fcgi": {"metrics": {"listen": f"127.0.0.1:{port}"}}}), Api("127.0.0.1", port)
+    assert pong(daemon)
+    slow = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[8])]).encode())
+    with limited(daemon, resource.RLIMIT_NOFILE, daemon.open_files() + 8), contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(connect(daemon.address)).sendall(slow)
+        daemon.await_log("FastCGI: cannot accept a connection, trying again: Too many open files")
+        for _ in range(3):
+            for path in ("/health", "/ready", "/metrics"):
+                begun = time.monotonic()
+                reply = metrics.request("GET", path)
+                assert reply.status == 200 and time.monotonic() - begun < 2, reply
+            found = dict(re.findall(r"^(\w+) (\S+)$", reply.text, re.MULTILINE))
+            assert float(found["process_open_fds"]) > 20 and float(found["process_cpu_seconds_total"]) > 0
+            assert float(found["rest_fcgi_files_left"]) <= 16
+        assert daemons.run("--config", daemon.config_path, "--health").returncode == 0
+    wait_until(lambda: pong(daemon), "requests are answered again", 2 * TIMEOUT)
 
 
 USER = 61613  # no other process has this user, so the limit counts only rest_fcgi's own threads

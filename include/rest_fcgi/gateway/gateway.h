@@ -71,6 +71,8 @@ struct Statistics {
   std::size_t threads;
   std::size_t waiting;
   std::size_t http_connections;
+  /// The HTTP connections that can be opened before the server closes waiting ones or accepts no more.
+  std::size_t http_connections_left;
   std::size_t fastcgi_connections;
   std::size_t streams;
   std::uint64_t slow_streams;

@@ -145,7 +145,8 @@ class Registry {
   Family<Gauge>& gauges(Description description) { return add<Gauge>(std::move(description)); }
   Family<Histogram>& histograms(Description description) { return add<Histogram>(std::move(description)); }
 
-  /// Registers `collect`, which writes further metrics in each call of `text` and has to return quickly.
+  /// Registers `collect`, which writes further metrics in each call of `text`. Calls of `text` wait for each
+  /// other.
   void on_collect(std::function<void(Writer&)> collect);
 
   [[nodiscard]] std::string text(Format wanted) const;

@@ -38,12 +38,13 @@ FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
     : shared_(shared),
       is_shared_(socket.is_shared),
       carries_streams_(socket.carries_streams),
-      acceptor_(shared.pool.context(), std::move(socket), "FastCGI",
-                {[this] { return !is_shared_ || shared_.pool.has_free_call(); },
-                 [this] { shared_.free_descriptor(); },
-                 [this](UniqueFd connection, const sockaddr_storage& peer) {
-                   begin(std::move(connection), peer.ss_family);
-                 }}) {}
+      acceptor_(
+          shared.pool.context(), std::move(socket), "FastCGI",
+          {[this] { return (!is_shared_ || shared_.pool.has_free_call()) && shared_.has_free_descriptor(); },
+           [this] { shared_.free_descriptor(); },
+           [this](UniqueFd connection, const sockaddr_storage& peer) {
+             begin(std::move(connection), peer.ss_family);
+           }}) {}
 
 void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);

@@ -54,9 +54,14 @@ Result<std::vector<HttpServer::OpenPort>> HttpServer::open(const Options& option
 HttpServer::HttpServer(Shared& shared, std::vector<OpenPort> ports) : shared_(shared) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
     ports_.push_back(ports[i].port);
+    const bool is_monitoring = ports[i].port->options.is_monitoring;
     acceptors_.push_back(std::make_unique<Acceptor>(
         shared.pool.context(), std::move(ports[i].socket), ports[i].port->options.name,
-        Acceptor::Handlers{[this] { return shared_.make_http_room(); }, [this] { shared_.free_descriptor(); },
+        Acceptor::Handlers{[this, is_monitoring] { return shared_.make_http_room(is_monitoring); },
+                           [this, is_monitoring] {
+                             if (is_monitoring) return shared_.monitoring_files.release();
+                             shared_.free_descriptor();
+                           },
                            [this, i](UniqueFd socket, const sockaddr_storage& address) {
                              begin(i, std::move(socket), address);
                            }}));
