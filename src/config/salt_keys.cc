@@ -151,6 +151,15 @@ std::string read_sock_dir(Reader& top) {
   return sock_dir.size() > cachedir.size() + kMostBeyond ? cachedir + "/.salt-unix" : sock_dir;
 }
 
+/// The masters of a cluster (`cluster_id`, since Salt 3007) keep the keys of minions in `cluster_pki_dir`.
+std::string read_pki_dir(Reader& top) {
+  const Node* cluster = top.value("cluster_id");
+  const bool is_cluster = cluster != nullptr && !is_empty(*cluster);
+  const std::string pki_dir = read_text(top, "pki_dir", "/etc/salt/pki/master");
+  const std::string of_cluster = read_text(top, "cluster_pki_dir", pki_dir);
+  return is_cluster ? of_cluster : pki_dir;
+}
+
 void read_port(Reader& top, std::string_view key, unsigned& port) {
   std::size_t number = port;
   top.at_start().count(key, number, kPorts);
@@ -225,6 +234,8 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
+  options.pki_dir = below(root_dir, read_pki_dir(top));
+  top.note_start_key("pki_dir", options.pki_dir);
   options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, so it is not read.
   const std::string given = state_directory();
   settings.store = {(given.empty() ? cachedir + "/rest_fcgi" : given) + "/state.db", true};

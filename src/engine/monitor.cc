@@ -191,6 +191,8 @@ void Monitor::observe(std::shared_ptr<master::Master> master, const gateway::Gat
   if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime_.engine)) {
     (*embedded)->observe(salt_);
   } else {
+    for (const std::string& minion : std::get<SaltEngine>(runtime_.engine).runtime->accepted_minions())
+      salt_->add_minion(minion);
     events_ = std::make_unique<EventCounter>(std::move(master), salt_);
   }
 }

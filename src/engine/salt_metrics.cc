@@ -204,8 +204,12 @@ void SaltMetrics::heard_of(std::string_view minion) {
 }
 
 void SaltMetrics::add_minion(std::string_view minion) {
-  const MutexLock lock(mutex_);
-  if (minions_.size() < kMinionSeries && !minions_.contains(minion)) minions_.emplace(minion);
+  {
+    const MutexLock lock(mutex_);
+    if (minions_.size() >= kMinionSeries || minions_.contains(minion)) return;
+    minions_.emplace(minion);
+  }
+  heartbeats_.with({minion}).set(now());
 }
 
 void SaltMetrics::minion_start(std::string_view minion) {
@@ -246,6 +250,8 @@ void SaltMetrics::on_return(std::string_view minion, const JsonValue& data) {
 }
 
 void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
+  const bool is_accepted = text_at(data, "act") == "accept" && !text_at(data, "id").empty();
+  if ((tag == "salt/key" || tag == "salt/auth") && is_accepted) return add_minion(text_at(data, "id"));
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (next_token(tag, '/') != "salt") return;
   const std::string_view kind = next_token(tag, '/');

@@ -167,6 +167,16 @@ TEST_CASE("IPv6 addresses may be in brackets, and a malformed host is a mistake"
   }
 }
 
+TEST_CASE("the keys of minions are in pki_dir, and with cluster_id in cluster_pki_dir") {
+  const auto pki_dir = [](const char* keys) {
+    return settings_of(std::string("rest_fcgi: {engine: salt, state_dir: /s}\n") + keys).salt.pki_dir;
+  };
+  CHECK(pki_dir("") == "/etc/salt/pki/master");
+  CHECK(pki_dir("root_dir: /r\npki_dir: k\ncluster_pki_dir: /c\n") == "/r/k");
+  CHECK(pki_dir("cluster_id: one\ncluster_pki_dir: /c\n") == "/c");
+  CHECK(pki_dir("cluster_id: one\npki_dir: /k\n") == "/k");
+}
+
 TEST_CASE("a long sock_dir is replaced by a folder in cachedir, as in Salt") {
   const auto sock_dir = [](const char* keys) {
     return settings_of(std::string("rest_fcgi: {engine: salt}\n") + keys).salt.sock_dir;

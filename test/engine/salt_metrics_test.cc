@@ -156,6 +156,17 @@ TEST_CASE("a status beacon is a heartbeat, until the key of the minion is delete
   CHECK(world.has("salt_health_minions_total 1"));
 }
 
+TEST_CASE("a minion has a heartbeat from the acceptance of its key on, also if it never sends one") {
+  World world;
+  world.salt.add_minion("a");
+  world.event("salt/key", R"({"act": "accept", "id": "b", "result": true})");
+  world.event("salt/auth", R"({"act": "accept", "id": "c", "result": true})");
+  world.event("salt/auth", R"({"act": "pend", "id": "d", "result": true})");
+  for (const char* minion : {"a", "b", "c"})
+    CHECK(world.has(std::string("salt_health_last_heartbeat{minion=\"") + minion + "\"} 1700000000"));
+  CHECK(world.has("salt_health_minions_total 3"));
+}
+
 TEST_CASE("a function with a long name counts as other") {
   World world;
   world.salt.job_new(std::string(129, 'x'), 1);

@@ -29,12 +29,15 @@ class SaltMetrics : public master::JobObserver {
   void minion_start(std::string_view minion) override;
   void minion_gone(std::string_view minion) override;
 
+  /// Adds a minion that has sent nothing so far. Its first heartbeat is now, as in salt-exporter, so that an
+  /// alert finds a minion that stays silent. Does nothing for a known minion.
+  void add_minion(std::string_view minion);
+
   /// Counts an event of a real master about a job, a return or a minion.
   void on_event(std::string_view tag, const JsonValue& data);
 
  private:
   void job_new(std::string_view fun, std::string_view state, std::size_t minions);
-  void add_minion(std::string_view minion);
   void on_return(std::string_view minion, const JsonValue& data);
   void heard_of(std::string_view minion);
   /// Returns the time in seconds since 1970.

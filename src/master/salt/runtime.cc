@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "master/salt/calls/messages.h"
@@ -7,6 +9,7 @@
 #include "master/salt/requests/request_pool.h"
 #include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
@@ -46,6 +49,22 @@ Runtime::~Runtime() = default;
 
 RequestStatistics Runtime::statistics() const {
   return requests_->statistics();
+}
+
+std::vector<std::string> Runtime::accepted_minions() const {
+  const std::string folder = options_.pki_dir + "/minions";
+  std::vector<std::string> minions;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (!name.starts_with('.')) minions.push_back(std::move(name));
+  }
+  if (error) {
+    log::warning(format("pki_dir: {}: cannot be read: {}; the metrics lack minions until their first event",
+                        folder, error.message()));
+  }
+  return minions;
 }
 
 Result<EventBus*> Runtime::bus() {

@@ -5,6 +5,7 @@ from rows import local
 from support import salts
 from support.api import Api
 from support.process import TIMEOUT, free_port, wait_until
+from support.salt_master import DEAD, MINIONS
 
 FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 
@@ -20,6 +21,10 @@ def test_jobs_are_counted_and_readiness_follows_the_master(salt, start_engine):
         return reply.status == 200 and reply.json["checks"].keys() >= {"store", "master", "event_bus"}
 
     wait_until(ready, "the responder is ready")
+    # No minion has sent an event since the start.
+    text = metrics.request("GET", "/metrics").text
+    for minion in (*MINIONS, DEAD):
+        assert f'salt_health_last_heartbeat{{minion="{minion}"}} 1' in text
     engine.run(local("test.ping"))
     counter = 'salt_responses_total{minion="ms-0",success="true"} 1'
     wait_until(lambda: counter in metrics.request("GET", "/metrics").text, "the return is counted")

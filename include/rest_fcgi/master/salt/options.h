@@ -26,6 +26,7 @@ struct Options {
   std::string interface = "127.0.0.1";  ///< `interface` is the address on which the master listens.
   unsigned ret_port = 4506;
   std::string sock_dir = "/var/run/salt/master";
+  std::string pki_dir = "/etc/salt/pki/master";
   std::string token_dir;      ///< `token_dir` is the folder from which a logout deletes tokens, or empty.
   bool ipc_mode_tcp = false;  ///< `ipc_mode_tcp` says whether the event bus uses TCP (`ipc_mode: tcp`).
   unsigned tcp_master_pub_port = 4512;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/permissions.h"
@@ -53,6 +54,10 @@ class Runtime {
   Result<void> ping_master(SteadyTime deadline);
 
   [[nodiscard]] RequestStatistics statistics() const;
+
+  /// Returns the minions whose keys the master has accepted: the names of the files in `minions/` of
+  /// `pki_dir`, as Salt's CkMinions reads them. Logs a warning if the folder cannot be read.
+  [[nodiscard]] std::vector<std::string> accepted_minions() const;
 
   /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Then ends all waits for
   /// the master with `unavailable`; jobs of the master go on. Returns 0 if all wheels have ended, and
