@@ -158,12 +158,14 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The HTML page of `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to find this header.
-INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
+# The parts of the HTML page of `GET /` become string literals in a generated header. page.cc needs INDEX_FLAGS to find it.
+INDEX_HTML  := $(BUILD)/generated/netapi/page.h
 INDEX_FLAGS := -I$(BUILD)/generated
-$(INDEX_HTML): deploy/index.html
+PAGE        := $(addprefix deploy/page/,head.html style.css body.html $(addsuffix .js,base server jobs result run list minions keys \
+                 events main) tail.html)
+$(INDEX_HTML): $(PAGE)
 	@mkdir -p $(@D)
-	@{ printf 'R"html('; cat $<; printf ')html"\n'; } > $@
+	@for part in $(PAGE); do printf 'R"html('; cat $$part; printf ')html",\n'; done > $@
 $(UNITY)/netapi.o: $(INDEX_HTML)
 $(UNITY)/netapi.o: private FLAGS += $(INDEX_FLAGS)
 

@@ -14,9 +14,9 @@ namespace {
 
 /// The page for browsers if the option `app` is not set. The server writes the user's name into the page,
 /// because the page's script cannot read the session cookie.
-constexpr std::string_view kPage =
-#include "netapi/index_html.h"  // The build makes this C++ header from deploy/index.html.
-    ;
+constexpr std::string_view kPage[] = {
+#include "netapi/page.h"  // The build makes this C++ header from the files in deploy/page/.
+};
 
 constexpr std::chrono::seconds kSessionTimeout{2};
 
@@ -32,10 +32,11 @@ http::Response home_page(RequestContext& context) {
   std::random_device dice;
   std::string nonce;
   for (int i = 0; i < 4; ++i) nonce += format("{:08x}", static_cast<std::uint32_t>(dice()));
-  std::string html(kPage);
+  std::string html;
+  for (const std::string_view part : kPage) html += part;
   replace_all(html, "@NONCE@", nonce);
-  // "-" tells the page's script that sessions are off.
-  replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
+  replace_all(html, "@SESSIONS@", context.app.options.enable_sessions ? "on" : "off");
+  replace_all(html, "@STATUS@", context.app.client->master().lists_job_status() ? "listed" : "");
   const Json eauths =
       written_json([&](JsonWriter& writer) { write_strings(writer, context.app.options.common.eauths); });
   replace_all(html, "@EAUTHS@", escaped(eauths.text()));
@@ -44,6 +45,7 @@ http::Response home_page(RequestContext& context) {
   // Does not check the origin of the request, because a page of another origin cannot read the HTML page.
   const auto session = session_of_any_origin(context);
   replace_all(html, "@USER@", session ? escaped(session->user) : std::string());
+  replace_all(html, "@PERMS@", session ? escaped(session->perms.text()) : "{}");
   http::Response response = page_reply(http::Status::ok, std::move(html), nonce);
   response.headers.emplace_back("Cache-Control", "no-store");
   return response;

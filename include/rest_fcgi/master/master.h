@@ -183,6 +183,9 @@ class Master {
   /// Returns whether a login may have a back end's token, such as an OpenID token, in place of the password.
   [[nodiscard]] virtual bool takes_login_token() const noexcept { return true; }
 
+  /// Returns whether the runner `jobs.list_jobs` takes `status`, `limit` and `before`.
+  [[nodiscard]] virtual bool lists_job_status() const noexcept { return false; }
+
   /// Authorizes a chunk without running it. A real master may make its own checks only when it gets the call.
   /// `before` is the permit of an earlier chunk, or null. Credentials that equal those of `before` are not
   /// checked again. `deadline` is the end of the request. Fails with `authentication`, `throttled`,

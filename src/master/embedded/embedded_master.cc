@@ -80,6 +80,7 @@ class EmbeddedMaster : public master::Master {
   }
 
   [[nodiscard]] bool takes_login_token() const noexcept override { return false; }
+  [[nodiscard]] bool lists_job_status() const noexcept override { return true; }
 
   Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                const master::Permit* before) override {

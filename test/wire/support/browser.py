@@ -109,6 +109,13 @@ class Browser:
     def complaints(self):
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
 
+    def hide(self):
+        """Minimizes the window, so that the page is hidden."""
+        self._ask("POST", "/window/minimize", {})
+
+    def show(self):
+        self._ask("POST", "/window/rect", {"width": 1100, "height": 900})
+
     def cookies(self):
         return self._ask("GET", "/cookie")
 

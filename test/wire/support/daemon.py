@@ -98,7 +98,11 @@ class Daemon:
         self.config_path = directory / "master"
         self.configure(changes)
         argv = [binary or BINARY, "--config", self.config_path, "--listen", listen]
-        self._process = Process(argv, directory / "rest_fcgi.log", self.address)
+        self._start = lambda: Process(argv, directory / "rest_fcgi.log", self.address)
+        self._process = self._start()
+
+    def start_again(self):
+        self._process = self._start()
 
     def __getattr__(self, name):
         return getattr(self._process, name)

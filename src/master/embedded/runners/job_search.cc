@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
@@ -24,6 +27,8 @@ constexpr std::size_t kMaxGlobs = 100;
 // The largest size in bytes of one glob, and of one text that globs are compared with.
 constexpr std::size_t kMaxText = 4096;
 constexpr std::int64_t kMaxJobs = 1'000'000;
+/// The values of `status` that select jobs by their state. The value true selects all jobs.
+constexpr std::string_view kStates[] = {"running", "ok", "failed", "missing"};
 constexpr const char* kNarrower = "narrow it with 'limit', 'after', 'before', 'start_time' or 'end_time'";
 
 using Globs = std::vector<std::string>;
@@ -44,10 +49,12 @@ class JobFilter {
 
   /// Fails with `invocation` if there are too many globs or a glob is too long.
   Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
-                             std::string_view function, std::string_view target) {
+                             std::string_view function, std::string_view target,
+                             std::string_view excluded = {}, std::string_view user = {}) {
     if (python_bool(given[metadata])) metadata_ = given[metadata];
-    for (const auto& [name, globs] : {std::pair{function, &functions_}, std::pair{target, &targets_}}) {
-      if (!python_bool(given[name])) continue;
+    for (const auto& [name, globs] : {std::pair{function, &functions_}, std::pair{target, &targets_},
+                                      std::pair{excluded, &excluded_}, std::pair{user, &users_}}) {
+      if (name.empty() || !python_bool(given[name])) continue;
       *globs = texts_in(given[name]);
       const auto is_long = [](const std::string& glob) { return glob.size() > kMaxText; };
       if ((*globs)->size() > kMaxGlobs || std::any_of((*globs)->begin(), (*globs)->end(), is_long)) {
@@ -81,6 +88,18 @@ class JobFilter {
     return {};
   }
 
+  /// Sets the state that the jobs must have. Fails with `invocation` for a text that is not a state.
+  Result<void> read_status(JsonValue status) {
+    if (!status.is(JsonValue::Kind::string) || status.text().empty()) return {};
+    state_ = status.text();
+    if (std::find(std::begin(kStates), std::end(kStates), state_) != std::end(kStates)) return {};
+    return Error{ErrorKind::invocation,
+                 format("status: found {}, expected true, 'running', 'ok', 'failed' or 'missing'",
+                        status.python_repr())};
+  }
+
+  [[nodiscard]] bool selects(std::string_view state) const { return state_.empty() || state == state_; }
+
   void skip_find_job() { skips_find_job_ = true; }
 
   /// Returns a query for the job cache. The query may find jobs that do not meet all conditions. The function
@@ -102,6 +121,8 @@ class JobFilter {
     if (metadata_ && !has_metadata(load)) return false;
     if (targets_ && !any_matches(*targets_, load.tgt)) return false;
     if (functions_ && !any_matches(*functions_, load.fun)) return false;
+    if (excluded_ && any_matches(*excluded_, load.fun)) return false;
+    if (users_ && !any_matches(*users_, Json::string(load.user))) return false;
     if (!start_ && !end_) return true;
     const std::optional<WallTime> time = jid_time(load.jid);
     return time && (!start_ || *time >= *start_) && (!end_ || *time <= *end_);
@@ -141,17 +162,49 @@ class JobFilter {
   std::optional<JsonValue> metadata_;
   std::optional<Globs> functions_;
   std::optional<Globs> targets_;
+  std::optional<Globs> excluded_;
+  std::optional<Globs> users_;
+  std::string state_;
   std::optional<WallTime> start_;
   std::optional<WallTime> end_;
   std::string after_;
   std::string before_;
 };
 
+/// How many minions a job has, and how many of them returned and failed.
+struct Tally {
+  std::string_view state;
+  std::size_t minions = 0;
+  std::size_t returned = 0;
+  std::size_t failed = 0;
+};
+
+Result<Tally> tally_of(const returner::Returner& cache, const returner::Load& load,
+                       const std::set<std::string>& active) {
+  const auto returns = cache.get_jid(load.jid);
+  if (!returns) return returns.error();
+  Tally tally;
+  for (const returner::JobReturn& ret : *returns) {
+    if (ret.is_placeholder) continue;
+    ++tally.returned;
+    if (ret.retcode != 0 || !ret.success) ++tally.failed;
+  }
+  tally.minions = std::max(load.minions.size(), tally.returned);
+  const bool is_running = active.contains(load.jid) && tally.returned < tally.minions;
+  const bool is_complete = tally.returned == tally.minions;
+  tally.state = is_running ? "running" : tally.failed > 0 ? "failed" : is_complete ? "ok" : "missing";
+  return tally;
+}
+
+/// Says whether a job that passes the filter is wanted, too.
+using Wanted = std::function<Result<bool>(const returner::Load& load)>;
+
 /// Returns the first `count` jobs of the query that pass the filter, sorted from the oldest to the newest.
 /// Reads the job cache in pages, so that other threads can use the cache, too. Fails with `timeout`, or with
 /// `invocation` if the found loads are too large in total.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
-                                            std::size_t count, const JobFilter& filter) {
+                                            std::size_t count, const JobFilter& filter,
+                                            const Wanted& wanted = nullptr) {
   std::vector<returner::Load> found;
   std::size_t bytes = 0;
   std::optional<returner::JobQuery> left = query;
@@ -164,6 +217,11 @@ Result<std::vector<returner::Load>> collect(const returner::Returner& cache, con
       if (filter.is_late())
         return Error{ErrorKind::timeout, format("The search took too long; {}", kNarrower)};
       if (!passes) continue;
+      if (wanted) {
+        const Result<bool> is_wanted = wanted(load);
+        if (!is_wanted) return is_wanted.error();
+        if (!*is_wanted) continue;
+      }
       bytes += load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + load.user.size() +
                (load.metadata ? load.metadata->text().size() : 0);
       if (bytes > kMaxFound) {
@@ -177,6 +235,12 @@ Result<std::vector<returner::Load>> collect(const returner::Returner& cache, con
   }
   if (query.newest_first) std::reverse(found.begin(), found.end());
   return found;
+}
+
+void write_tally(JsonWriter& writer, const Tally& tally) {
+  writer.key("state").string(tally.state).key("minions").integer(static_cast<std::int64_t>(tally.minions));
+  writer.key("returned").integer(static_cast<std::int64_t>(tally.returned));
+  writer.key("failed").integer(static_cast<std::int64_t>(tally.failed)).end_object();
 }
 
 std::string outputter_in(const BoundArguments& arguments) {
@@ -211,8 +275,10 @@ Result<Json> list_jobs(const MasterContext& context, const BoundArguments& argum
   JobFilter filter(context.jobs.clock());
   const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();
-  Result<void> read = filter.read_patterns(arguments, "search_metadata", "search_function", "search_target");
+  Result<void> read = filter.read_patterns(arguments, "search_metadata", "search_function", "search_target",
+                                           "exclude_function", "search_user");
   if (read) read = filter.read_range(arguments);
+  if (read) read = filter.read_status(arguments["status"]);
   if (!read) return std::move(read).error();
   returner::JobQuery query = filter.query();
   std::size_t limit = std::numeric_limits<std::size_t>::max();
@@ -222,12 +288,28 @@ Result<Json> list_jobs(const MasterContext& context, const BoundArguments& argum
     limit = *count;
     query.newest_first = !python_bool(arguments["after"]);
   }
-  const auto jobs = collect(**source, query, limit, filter);
+  std::map<std::string, Tally> tallies;
+  Wanted wanted;
+  std::set<std::string> active;
+  if (python_bool(arguments["status"])) {
+    for (const ActiveJob& job : context.jobs.active()) active.insert(job.load.jid);
+    wanted = [&](const returner::Load& load) -> Result<bool> {
+      const Result<Tally> tally = tally_of(**source, load, active);
+      if (!tally) return tally.error();
+      if (!filter.selects(tally->state)) return false;
+      tallies.emplace(load.jid, *tally);
+      return true;
+    };
+  }
+  const auto jobs = collect(**source, query, limit, filter, wanted);
   if (!jobs) return jobs.error();
-  return with_outputter(outputter_in(arguments), written_object([&jobs](JsonWriter& writer) {
+  return with_outputter(outputter_in(arguments), written_object([&](JsonWriter& writer) {
                           for (const returner::Load& load : *jobs) {
                             write_description(writer.key(load.jid).begin_object(), load);
                             write_start_time(writer, load.jid);
+                            if (const auto found = tallies.find(load.jid); found != tallies.end()) {
+                              write_tally(writer.key("Status").begin_object(), found->second);
+                            }
                             writer.end_object();
                           }
                         }));

@@ -137,9 +137,10 @@ constexpr MasterFunction kJobsRunners[] = {
     {"jobs.list_job(jid, ext_source=None, display_progress=False)", "Show a job with its returns.", list_job},
     {"jobs.list_jobs(ext_source=None, outputter=None, search_metadata=None, search_function=None, "
      "search_target=None, start_time=None, end_time=None, display_progress=False, after=None, before=None, "
-     "limit=None)",
+     "limit=None, search_user=None, exclude_function=None, status=None)",
      "List the jobs that match, oldest first. 'after' and 'before' are jids. With 'limit' the first ones\n"
-     "after 'after', or the newest ones.",
+     "after 'after', or the newest ones. 'status' adds a state and counts of returns to each job: true for\n"
+     "all jobs, or 'running', 'ok', 'failed' or 'missing' for the jobs with this state.",
      list_jobs},
     {"jobs.list_jobs_filter(count, filter_find_job=True, ext_source=None, outputter=None, "
      "display_progress=False)",

@@ -161,6 +161,36 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
   return name_match(context, arguments);
 }
 
+/// Returns the ids of accepted keys in the argument `match`, which is `{status: [id, …]}`.
+Result<Names> accepted_in(const AcceptedKeys& accepted, JsonValue match) {
+  if (!match.is(JsonValue::Kind::object)) {
+    return Error{ErrorKind::invocation, format("match: found {}, expected a map", match.type_name())};
+  }
+  Names ids;
+  for (const JsonValue id : match.find(kAccepted).value_or(JsonValue()).elements()) {
+    const auto found = std::find(accepted.ids.begin(), accepted.ids.end(), id.text());
+    if (found != accepted.ids.end()) ids.push_back(*found);
+  }
+  return ids;
+}
+
+Result<Json> show_dict(const MasterContext& context, const BoundArguments& arguments) {
+  const AcceptedKeys accepted(context);
+  const Result<Names> ids = accepted_in(accepted, arguments["match"]);
+  if (!ids) return ids.error();
+  return written_object([&ids](JsonWriter& writer) {
+    if (!ids->empty()) write_strings(writer.key(kAccepted), *ids);
+  });
+}
+
+Result<Json> delete_dict(const MasterContext& context, const BoundArguments& arguments) {
+  const AcceptedKeys accepted(context);
+  const Result<Names> ids = accepted_in(accepted, arguments["match"]);
+  if (!ids) return ids.error();
+  for (const std::string_view id : *ids) context.data.keys->remove(id);
+  return show_dict(context, arguments);
+}
+
 /// Reads the size of a key in bits. Null and sizes below Salt's default become the default. Fails with
 /// `invocation` for a larger size than `kMax`.
 Result<int> read_key_size(JsonValue given) {
@@ -218,8 +248,12 @@ constexpr MasterFunction kWheels[] = {
     {"config.values()", "Show the effective options without secrets.", values},
     {"key.accept(match, include_rejected=False, include_denied=False)",
      "Show the keys that match. All keys are accepted already.", name_match},
+    {"key.accept_dict(match, include_rejected=False, include_denied=False)",
+     "Show the keys in a map from status to ids. All keys are accepted already.", show_dict},
     {"key.delete(match)", "Remove keys that key.gen_accept made. Minions of this process stay accepted.",
      delete_keys},
+    {"key.delete_dict(match)",
+     "Remove keys that key.gen_accept made and that are in a map from status to ids.", delete_dict},
     {"key.finger(match, hash_type=None)",
      "Show the fingerprints of keys. Minions of this process have no keys. Their fingerprint is a digest of\n"
      "the installation and the id.",
@@ -240,6 +274,8 @@ constexpr MasterFunction kWheels[] = {
     {"key.print(match)", "Show keys. Minions of this process need no keys, so their keys are empty.", print},
     {"key.reject(match, include_accepted=False, include_denied=False)",
      "Show the keys that match. All keys stay accepted.", name_match},
+    {"key.reject_dict(match, include_accepted=False, include_denied=False)",
+     "Show the keys in a map from status to ids. All keys stay accepted.", show_dict},
     {"minions.connected()", "List the minions.", connected},
 };
 

@@ -241,6 +241,26 @@ TEST_CASE_FIXTURE(Runners,
   CHECK(holds(text(R"("fun": "jobs.list_jobs", "before": 7)"), "before: found 7"));
 }
 
+TEST_CASE_FIXTURE(Runners, "jobs.list_jobs adds states, and selects jobs by state, user and function") {
+  const std::string good = ping();
+  const std::string bad = published(R"("tgt": "ms-*", "fun": "nosuch.fun")");
+  const std::string running = start_sleep("ms-0");
+  const auto listed = [&](const char* members) {
+    return ret(format(R"("fun": "jobs.list_jobs", {})", members));
+  };
+  const std::string all = listed(R"("status": true)");
+  CHECK(holds(all, R"("Status": {"state": "ok", "minions": 3, "returned": 3, "failed": 0})"));
+  CHECK(holds(all, R"("Status": {"state": "failed", "minions": 3, "returned": 3, "failed": 3})"));
+  CHECK(holds(all, R"("Status": {"state": "running", "minions": 1, "returned": 0, "failed": 0})"));
+  const std::string failed = listed(R"("status": "failed", "limit": 1, "search_user": "fr*")");
+  CHECK(holds(failed, bad));
+  CHECK_FALSE(holds(failed, good));
+  CHECK_FALSE(holds(failed, running));
+  CHECK(listed(R"("search_user": "nobody")") == "{}");
+  CHECK_FALSE(holds(listed(R"("exclude_function": ["sys.*", "test.p*"])"), good));
+  CHECK(holds(text(R"("fun": "jobs.list_jobs", "status": "odd")"), "status: found 'odd'"));
+}
+
 TEST_CASE_FIXTURE(Runners, "jobs.list_jobs_filter lists the newest jobs without saltutil.find_job") {
   const std::string first = ping();
   const std::string second = published(R"("tgt": "ms-0", "fun": "saltutil.find_job", "arg": ["1"])");

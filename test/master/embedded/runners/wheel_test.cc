@@ -102,6 +102,19 @@ TEST_CASE_FIXTURE(Wheels, "wheels find minions by globs, show empty keys, and ch
   CHECK(returned(R"("fun": "key.list_all")") == kAll);
 }
 
+TEST_CASE_FIXTURE(Wheels, "wheels take maps from a status to ids") {
+  REQUIRE(test::holds(returned(R"("fun": "key.gen_accept", "id_": "ms-9")"), "PUBLIC KEY"));
+  CHECK(returned(R"("fun": "key.accept_dict", "match": {"minions": ["ms-1", "nosuch", "*"]})") ==
+        R"({"minions": ["ms-1"]})");
+  CHECK(returned(R"("fun": "key.reject_dict", "match": {"minions_pre": ["ms-1"]})") == "{}");
+  CHECK(returned(R"("fun": "key.delete_dict", "match": {"minions_denied": ["ms-9"]})") == "{}");
+  CHECK(test::holds(returned(R"("fun": "key.list_all")"), "ms-9"));
+  CHECK(returned(R"("fun": "key.delete_dict", "match": {"minions": ["ms-0", "ms-9"]})") ==
+        R"({"minions": ["ms-0"]})");
+  CHECK_FALSE(test::holds(returned(R"("fun": "key.list_all")"), "ms-9"));
+  CHECK(test::holds(failure(R"("fun": "key.delete_dict", "match": "ms-0")"), "match: found str, expected a map"));
+}
+
 TEST_CASE_FIXTURE(Wheels, "key.finger returns a stable fingerprint for each minion") {
   const auto finger_of = [](const std::string& keys, std::string_view status, std::string_view id) {
     JsonDocument document;
