@@ -25,6 +25,7 @@
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/service.h"
 #include "rest_fcgi/engine/service_user.h"
+#include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -56,6 +57,8 @@ Result<std::string> check_config(Settings& settings, const CommandLine& command_
   }
   std::vector<Error> warnings = engine::etcd_warnings(settings);
   for (Error& taken : gateway::taken_addresses(sockets)) warnings.push_back(std::move(taken));
+  auto certificates = gateway::check_certificate_times(sockets, system_clock().wall());
+  if (!certificates) warnings.push_back(std::move(certificates).error());
   for (Error& warning : warnings)
     settings.warnings.push_back(config::with_place(std::move(warning), settings).message);
   if (auto warning = store::network_warning(settings.store.path))
@@ -92,8 +95,15 @@ int make_token(Settings settings, const CommandLine& command_line) {
                                    .password = *password},
                                   system_clock().steady() + kTimeout);
   if (session) return config::print_secret(session->token) ? EXIT_SUCCESS : EX_SOFTWARE;
-  // If the back end failed, the error says nothing about the password.
   const ErrorKind kind = session.error().kind;
+  if (kind == ErrorKind::authentication) {
+    return fail(
+        {kind, format("--mk-token: {}:{}: the login is refused: wrong user or password, or a back end "
+                      "that is not in external_auth",
+                      command_line.eauth, command_line.username)},
+        EX_NOPERM);
+  }
+  // If the back end failed, the error says nothing about the password.
   const bool has_failed =
       kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
   return fail(session.error(), has_failed ? EX_SOFTWARE : EX_NOPERM);

@@ -88,8 +88,8 @@ po::options_description options() {
        "with --watch: the URL of rest_cherrypy or rest_tornado; default: $SALTAPI_URL, else the port in the "
        "configuration")                                                                               //
       ("token-file", text("FILE"), "with --watch: the file with the token, as --mk-token prints it")  //
-      ("version", "print the version and exit")                                                       //
-      ("help", "print this help and exit");
+      ("version,V", "print the version and exit")                                                     //
+      ("help,h", "print this help and exit");
   return description;
 }
 

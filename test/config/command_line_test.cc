@@ -151,6 +151,8 @@ TEST_CASE("only one option chooses what the program does, and --help goes first"
   check_mistake({"--check-config", "--health"}, {"--check-config", "--health"});
   check_mistake({"--mk-token", "file:alice", "--revoke", "alice"}, {"--mk-token", "--revoke"});
   CHECK(parse({"--check-config", "--help", "--health"})->action == Action::show_help);
+  CHECK(parse({"-h"})->action == Action::show_help);
+  CHECK(parse({"-V"})->action == Action::show_version);
 }
 
 TEST_CASE("--explain takes a user, a function and a target") {

@@ -134,7 +134,7 @@ def test_a_token_replaces_the_password(served, api):
     assert api.post({"token": token, "client": "wheel", "fun": "key.list_all"}).status == 200
     refused = make_token(served, "wrong")
     assert refused.returncode == 77 and refused.stdout == ""
-    assert "Authorization error occurred." in refused.stderr
+    assert "file:alice" in refused.stderr and "wrong user or password" in refused.stderr
 
 
 def test_cve_2021_3144_a_token_expires(start, front, auth):

@@ -8,6 +8,7 @@ import pytest
 
 from support import daemon as daemons
 from support import fastcgi
+from support import pki
 from support.api import local
 from support.process import free_port
 
@@ -141,6 +142,19 @@ def test_check_config_names_the_process_that_has_a_port_but_succeeds(master, dir
         assert checked.returncode == 0 and "python" in warning, checked
         started = daemons.run("--config", path)
         assert started.returncode == 78 and f":{port}: Address already in use: " in started.stderr and "python" in started.stderr
+
+
+def test_check_config_warns_of_a_certificate_that_has_expired(master, directory):
+    authority, port = pki.Authority(directory / "authority"), free_port()
+
+    def check(days):
+        _, certificate, _, key = authority.client("/CN=localhost", days=days, usage="serverAuth")
+        section = f"port: {port}, host: 127.0.0.1, ssl_crt: {certificate}, ssl_key: {key}"
+        return daemons.run("--config", master(f"{{cachedir: {directory}, rest_fcgi: {{netapi: [rest_cherrypy]}}, rest_cherrypy: {{{section}}}}}"), "--check-config")
+
+    checked = check(days=0)
+    assert checked.returncode == 0 and re.search(r"^warning: .*ssl_crt: .*expired$", checked.stdout, re.MULTILINE), checked
+    assert "expired" not in check(days=2).stdout
 
 
 def test_check_config_says_nothing_about_the_ports_of_the_running_service(on_port, directory):
