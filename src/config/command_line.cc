@@ -80,10 +80,11 @@ po::options_description options() {
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
       ("watch",
-       "print the events of the running service, one per line, until the service ends; needs a token from "
-       "--token-file or $SALTAPI_TOKEN")                                               //
-      ("tag", text("GLOB"), "with --watch: print only events whose tag matches GLOB")  //
-      ("json", "with --watch: print each event as a JSON object")                      //
+       "print the events of the running service, one per line; needs a token from --token-file or "
+       "$SALTAPI_TOKEN")  //
+      ("tag", po::value<std::vector<std::string>>()->composing()->value_name("GLOB"),
+       "with --watch: print only events whose tag matches GLOB; may be given several times")  //
+      ("json", "with --watch: print each event as a JSON object")                             //
       ("url", text("URL"),
        "with --watch: the URL of rest_cherrypy or rest_tornado; default: $SALTAPI_URL, else the port in the "
        "configuration")                                                                               //
@@ -173,7 +174,7 @@ std::string variable(const char* name) {
 Result<void> read_watch(const po::variables_map& values, CommandLine& command_line) {
   watch::Options& options = command_line.watch;
   options.url = text_of(values, "url").value_or(variable("SALTAPI_URL"));
-  options.tag = text_of(values, "tag").value_or("*");
+  if (values.count("tag") != 0) options.tags = values["tag"].as<std::vector<std::string>>();
   options.as_json = values.count("json") != 0;
   command_line.token_file = text_of(values, "token-file").value_or("");
   return {};
@@ -384,8 +385,8 @@ std::string help_text() {
        << options()
        << "\nExit status: 0 after success or a requested stop, 78 for a mistake in the configuration or\n"
           "on the command line, 77 if the login of --mk-token or the token of --watch is refused, 1 if\n"
-          "--explain finds no permission, if --health finds the service not ready, or if the service of\n"
-          "--watch ends, 70 for another failure.\n"
+          "--explain finds no permission, if --health finds the service not ready, or if --watch finds no\n"
+          "service, 70 for another failure.\n"
           "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop the service after its\n"
           "running requests.\n";
   return text.str();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/pattern.h"
@@ -57,7 +58,7 @@ void EventFeed::report_lost_events(std::string_view last_event_id) {
 std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t most_bytes,
                                          const http::Wake& wake) {
   StreamRegistry::Subscription::Update update = subscription_->poll(wake);
-  if (!update.end_reason.empty()) return ended(form_.logged_out, update.end_reason);
+  if (!update.end_reason.empty()) return told(ended(form_.logged_out, update.end_reason), parts);
   if (update.permit) reader_->permit(*std::move(update.permit));
   add_own_messages(parts);
   if (end_) return end_;
@@ -79,7 +80,9 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (view_) ask_for_jobs_and_grains();
     if (!read) {
       const bool slow = read.error().kind == ErrorKind::timeout;
-      return ended(slow ? kTryAgain : kRestarts, read.error().message);
+      End end = ended(slow ? kTryAgain : kRestarts, read.error().message);
+      end.is_slow = slow;
+      return told(std::move(end), parts);
     }
     if (events.empty() || !parts.empty()) return std::nullopt;
     opened_file += events.size();
@@ -88,6 +91,13 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (wake) (*wake)();
     return std::nullopt;
   }
+}
+
+/// Returns `end`. Server-sent events have no field for the reason of an end, so their last part is a comment
+/// with the reason.
+Feed::End EventFeed::told(End end, std::vector<Part>& parts) const {
+  if (form_.shows == FeedFormat::Shows::blocks) parts.push_back(Part::of(format(": {}\n\n", end.reason)));
+  return end;
 }
 
 void EventFeed::add_own_messages(std::vector<Part>& parts) {

@@ -64,6 +64,7 @@ class EventFeed final : public http::Feed {
 
  private:
   void begin();
+  [[nodiscard]] End told(End end, std::vector<Part>& parts) const;
   [[nodiscard]] std::string_view message_of(const master::Event& event) const noexcept;
   void add_own_messages(std::vector<Part>& parts);
   void add(const master::EventPtr& event, std::vector<Part>& parts);

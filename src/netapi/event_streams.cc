@@ -227,7 +227,8 @@ Response stream_events(RequestContext& context, std::string_view content_type) {
   Response head{Status::ok,
                 {{"Content-Type", std::string(content_type)},
                  {"Cache-Control", "no-cache"},
-                 {"X-Accel-Buffering", "no"}},
+                 {"X-Accel-Buffering", "no"},
+                 {"X-Auth-User", percent_encoded(context.session->user, "@\\+")}},
                 std::string()};
   return start(context, *context.session,
                open_feed(context, *context.session, {}, context.environ.get("HTTP_LAST_EVENT_ID")),

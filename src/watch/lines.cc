@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <ctime>
 #include <optional>
 
@@ -14,10 +15,21 @@ namespace {
 
 constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "retcode", "act", "result"};
 
+/// The tag of the event that says that events are lost. It is shown with each choice of tags.
+constexpr std::string_view kLost = "rest_fcgi/events/lost";
+
 /// Size limits in bytes for one shown field, and for the whole data of an event. A line shows the whole data
 /// only if the data has none of `kFields`.
 constexpr std::size_t kMostOfValue = 64;
 constexpr std::size_t kMostOfData = 120;
+constexpr std::size_t kMostOfFailure = 240;
+
+// Sequences of SGR (ECMA-48, 8.3.117), which every colour terminal knows.
+constexpr const char* kPlain = "\033[0m";
+constexpr const char* kBold = "\033[1m";
+constexpr const char* kFaint = "\033[2m";
+constexpr const char* kRed = "\033[1;31m";
+constexpr const char* kGreen = "\033[32m";
 
 char32_t first_character(std::string_view text, std::size_t size) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -52,6 +64,65 @@ std::string time_of(const std::string& stamp) {
   return format("{:02}:{:02}:{:02}", time.tm_hour, time.tm_min, time.tm_sec);
 }
 
+/// Returns whether `is_bad` holds for a value, or for one member of a map. A return of a list of functions
+/// has a map from each function to its value.
+bool any_of(const std::optional<JsonValue>& value, bool (*is_bad)(const JsonValue&)) {
+  if (!value) return false;
+  if (!value->is(JsonValue::Kind::object)) return is_bad(*value);
+  for (const JsonMember member : value->members()) {
+    if (is_bad(member.value)) return true;
+  }
+  return false;
+}
+
+/// Returns whether the event is a return that failed.
+bool has_failed(const JsonValue& data) {
+  const auto is_false = [](const JsonValue& value) {
+    return value.is(JsonValue::Kind::boolean) && !value.boolean();
+  };
+  return any_of(data.find("success"), is_false) || any_of(data.find("retcode"), [](const JsonValue& value) {
+           return value.integer().value_or(0) != 0;
+         });
+}
+
+/// Returns the comment of the first state that failed. The key of a state in a return is
+/// `STATE_|-ID_|-NAME_|-FUNCTION`.
+std::optional<std::string> failed_state(const JsonValue& ret) {
+  constexpr std::string_view kBetween = "_|-";
+  if (!ret.is(JsonValue::Kind::object)) return std::nullopt;
+  for (const JsonMember member : ret.members()) {
+    const auto result = member.value.find("result");
+    const bool failed = result && result->is(JsonValue::Kind::boolean) && !result->boolean();
+    const std::size_t id = member.key.find(kBetween);
+    if (!failed || id == std::string_view::npos) continue;
+    const std::string_view from_id = member.key.substr(id + kBetween.size());
+    const auto comment = member.value.find("comment");
+    return format("{}: {}", from_id.substr(0, from_id.find(kBetween)), comment ? comment->text() : "");
+  }
+  return std::nullopt;
+}
+
+/// Returns the text of a failure: the last line of a text, the comment of a failed state, or else the whole
+/// value. The last line of Python's traceback names the exception.
+std::string text_of_failure(const JsonValue& data) {
+  const auto ret = data.find("return");
+  if (!ret) return "";
+  std::string text = failed_state(*ret).value_or(std::string(ret->text()));
+  if (text.empty()) text = ret->json().text();
+  const std::string_view whole = stripped(text);
+  const std::string_view last = whole.substr(whole.rfind('\n') + 1);
+  return format(": {}", escaped(excerpt(last, kMostOfFailure)));
+}
+
+/// Returns the fields of a line, each after a blank.
+std::string fields_of(const JsonValue& data) {
+  std::string fields;
+  for (const std::string_view field : kFields) {
+    if (const auto value = data.find(field)) fields += format(" {}={}", field, word_of(*value));
+  }
+  return fields.empty() ? " " + escaped(excerpt(data.json().text(), kMostOfData)) : fields;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -69,14 +140,14 @@ std::string escaped(std::string_view text) {
   return shown;
 }
 
-Result<void> DataReader::read(std::string_view bytes, const std::function<void(std::string_view)>& take) {
-  static constexpr std::string_view kField = "data:";
+Result<void> FieldReader::read(std::string_view bytes, const Take& take) {
   line_ += bytes;
   std::string_view rest = line_;
   for (std::size_t end = 0; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
     std::string_view line = rest.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with(kField)) take(trimmed(line.substr(kField.size())));
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos) take(line.substr(0, colon), trimmed(line.substr(colon + 1)));
   }
   line_.erase(0, line_.size() - rest.size());
   if (line_.size() <= kMaxLine) return {};
@@ -88,20 +159,18 @@ std::string line_of(std::string_view event, const Options& options) {
   JsonDocument document;
   if (!document.parse(event, JsonLimits::none())) return "";
   const std::string tag(document.root().find("tag").value_or(JsonValue()).text());
-  if (!glob_match(options.tag, tag)) return "";
+  const auto fits = [&tag](const std::string& glob) { return glob_match(glob, tag); };
+  const bool is_wanted = options.tags.empty() || tag == kLost;
+  if (!is_wanted && std::none_of(options.tags.begin(), options.tags.end(), fits)) return "";
   if (options.as_json) return escaped(event) + "\n";
   const JsonValue data = document.root().find("data").value_or(JsonValue());
-  std::string line =
-      format("{} {}", time_of(std::string(data.find("_stamp").value_or(JsonValue()).text())), escaped(tag));
-  bool has_field = false;
-  for (const std::string_view field : kFields) {
-    const auto value = data.find(field);
-    if (!value) continue;
-    line += format(" {}={}", field, word_of(*value));
-    has_field = true;
-  }
-  if (!has_field) line += " " + escaped(excerpt(data.json().text(), kMostOfData));
-  return line + "\n";
+  const bool failed = has_failed(data);
+  const std::string fields = fields_of(data) + (failed ? text_of_failure(data) : "");
+  const std::string time = time_of(std::string(data.find("_stamp").value_or(JsonValue()).text()));
+  const std::string shown_tag = escaped(tag);
+  if (!options.in_colour) return format("{} {}{}\n", time, shown_tag, fields);
+  const char* const colour = failed ? kRed : data.find("return") ? kGreen : kBold;
+  return format("{}{}{} {}{}{}{}\n", kFaint, time, kPlain, colour, shown_tag, kPlain, fields);
 }
 
 }  // namespace rest_fcgi::watch

@@ -120,14 +120,14 @@ TEST_CASE("--watch takes the address and the token's file from options or variab
   const auto plain = *parse({"--watch"});
   CHECK(plain.action == Action::watch);
   CHECK(plain.watch.url.empty());
-  CHECK(plain.watch.tag == "*");
+  CHECK(plain.watch.tags.empty());
   CHECK_FALSE(plain.watch.as_json);
   REQUIRE(::setenv("SALTAPI_URL", "http://a:1", 1) == 0);
   CHECK(parse({"--watch"})->watch.url == "http://a:1");
-  const auto full =
-      *parse({"--watch", "--url", "http://b:1", "--tag", "salt/*", "--json", "--token-file", "f"});
+  const auto full = *parse(
+      {"--watch", "--url", "http://b:1", "--tag", "salt/*", "--tag", "b", "--json", "--token-file", "f"});
   CHECK(full.watch.url == "http://b:1");
-  CHECK(full.watch.tag == "salt/*");
+  CHECK(full.watch.tags == std::vector<std::string>{"salt/*", "b"});
   CHECK(full.watch.as_json);
   CHECK(full.token_file == "f");
   check_mistake({"--json"}, {"--json", "--watch"});

@@ -43,6 +43,7 @@ class Listener {
   /// added to the text before it.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
+    if (end_) return {};
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
     std::vector<std::string> texts;
     for (const Feed::Part& part : parts) {
@@ -76,6 +77,7 @@ class Listener {
   }
 
   [[nodiscard]] bool ended() const { return end_.has_value(); }
+  [[nodiscard]] bool is_slow() const { return end_ && end_->is_slow; }
   [[nodiscard]] int woken() const { return *woken_; }
 
  private:
@@ -191,9 +193,18 @@ TEST_CASE("/events sends each event as a block of tag, data and id") {
                          "\"\\\"x\\\"\", \"_stamp\": \"20"));
     CHECK(text.ends_with("\"}, \"tag\": \"rest_fcgi/events/lost\"}\n\n"));
   }
-  SUBCASE("a slow reader and a loss of events end the stream") {
+  SUBCASE("a loss of events ends the stream") {
     master->log->lose("The event bus is gone.");
+    CHECK(listener.text() == ": The event bus is gone.\n\n");
     CHECK(listener.end() == "1012 The event bus is gone.");
+    CHECK_FALSE(listener.is_slow());
+  }
+  SUBCASE("a reader whose events were dropped is told so") {
+    for (std::size_t i = 0; i <= master::EventLimits().max_events; ++i)
+      master->log->append("a", Json::empty_object(), "");
+    CHECK(listener.text().starts_with(": You read too slowly"));
+    CHECK(listener.end().starts_with("1013 "));
+    CHECK(listener.is_slow());
   }
   SUBCASE("a logout ends the stream") {
     master->log->append("a", Json::empty_object(), "");

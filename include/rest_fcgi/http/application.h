@@ -123,6 +123,7 @@ class Feed {
   struct End {
     std::uint16_t code = 0;
     std::string reason;
+    bool is_slow = false;  ///< Whether the reason is that the client read too slowly.
   };
 
   /// Appends texts to `parts`, about `most_bytes` bytes in total. If the feed has no text to send, the feed

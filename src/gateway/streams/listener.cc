@@ -85,7 +85,10 @@ Task<> Listener::talk() {
     auto why = take(parts);
     const bool is_quiet = parts.empty();
     if (!is_quiet) co_await send(std::move(parts));
-    if (early_end_) why = std::move(early_end_);
+    if (early_end_) {
+      co_await send(std::exchange(backlog_, {}));
+      why = std::move(early_end_);
+    }
     if (why) co_return co_await end(*std::move(why));
     if (is_gone_ || deadline_) co_return;
     if (!is_quiet || !backlog_.empty()) continue;
@@ -99,9 +102,16 @@ std::optional<http::Feed::End> Listener::take(std::vector<http::Feed::Part>& par
   parts.swap(backlog_);
   if (!parts.empty() || deadline_ || !feed_) return std::nullopt;
   if (group_.is_stopping) return http::Feed::End{websocket::close_code::going_away, "the server stops"};
-  auto why = feed_->take(parts, kTurn, group_.wake);
+  auto why = take_from_feed(parts, kTurn);
   const bool is_due = std::exchange(is_keep_alive_due_, false);
   if (is_due && parts.empty() && !why) parts.push_back({nullptr, feed_->keep_alive()});
+  return why;
+}
+
+std::optional<http::Feed::End> Listener::take_from_feed(std::vector<http::Feed::Part>& parts,
+                                                        std::size_t most_bytes) {
+  auto why = feed_->take(parts, most_bytes, group_.wake);
+  if (why && why->is_slow) note_slow(why->reason);
   return why;
 }
 
@@ -214,7 +224,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   // Calls the feed although a write is pending, because the session may have ended, or the event log may have
   // dropped events that the feed has not read. With the size 0, the feed reads no events.
   std::vector<http::Feed::Part> parts;
-  early_end_ = feed_->take(parts, 0, group_.wake);
+  early_end_ = take_from_feed(parts, 0);
   for (auto& part : parts) {
     backlog_.push_back(part.owner ? std::move(part) : http::Feed::Part::of(std::string(part.text)));
   }
@@ -223,9 +233,13 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   begin_end();
 }
 
-void Listener::drop_late(std::string_view why) {
+void Listener::note_slow(std::string_view why) {
   ++group_.slow;
   log::info(format("an event stream was closed: {}", why));
+}
+
+void Listener::drop_late(std::string_view why) {
+  note_slow(why);
   // Makes close(2) discard data that the peer has not read.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();

@@ -69,8 +69,10 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Task<> send(std::vector<http::Feed::Part> parts);
   Task<> end(http::Feed::End why);
   std::optional<http::Feed::End> take(std::vector<http::Feed::Part>& parts);
+  std::optional<http::Feed::End> take_from_feed(std::vector<http::Feed::Part>& parts, std::size_t most_bytes);
   void begin_end();
   void check_blocked(SteadyTime now, const Link::Progress& writing);
+  void note_slow(std::string_view why);
   void drop_late(std::string_view why);
   [[nodiscard]] bool is_websocket() const noexcept { return framing_.form() == Framing::Form::messages; }
 

@@ -29,9 +29,9 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     parts_.push_back(std::make_shared<const std::string>(std::move(text)));
     wake();
   }
-  void end(std::uint16_t code = 1000, std::string reason = {}) {
+  void end(std::uint16_t code = 1000, std::string reason = {}, bool is_slow = false) {
     const std::lock_guard lock(mutex_);
-    end_ = http::Feed::End{code, std::move(reason)};
+    end_ = http::Feed::End{code, std::move(reason), is_slow};
     wake();
   }
   void fail_next_take() {
@@ -51,6 +51,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
   [[nodiscard]] std::size_t takes() const noexcept { return takes_; }
 
   std::string keep_alive;
+  std::string last_part;  ///< `last_part` is sent with the end of a feed.
   /// Whether a feed answers each message of a client with the text `heard`.
   bool answers_messages = false;
 
@@ -76,7 +77,10 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
         parts.push_back({text, *text});
         size += text->size();
       }
-      if (at_ == source_->parts_.size() && source_->end_) return source_->end_;
+      if (at_ == source_->parts_.size() && source_->end_) {
+        if (!source_->last_part.empty()) parts.push_back({nullptr, source_->last_part});
+        return source_->end_;
+      }
       if (parts.empty()) source_->wake_ = wake;
       return std::nullopt;
     }

@@ -176,6 +176,32 @@ TEST_CASE("a stream whose feed ends while the peer does not read is closed") {
   CHECK(peer.bytes(1) == "\x81");
   source->end(4401, "logged out");
   CHECK(eventually([&] { return source->open_feeds() == 0; }));
+  CHECK(streams.slow() == 0);
+}
+
+TEST_CASE("a stream that its feed ends for a slow reader is counted, also while the peer reads nothing") {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{10'000'000}}) {
+    const auto source = FeedSource::make();
+    Streams streams(quick_limits({.end = milliseconds(50)}));
+    const Peer peer = add_stream(streams, *source, Form::bare);
+    source->publish(std::string(bytes, 'x'));
+    CHECK(peer.bytes(1) == "x");
+    source->end(1013, "You read too slowly.", true);
+    CHECK(eventually([&] { return source->open_feeds() == 0; }));
+    CHECK(streams.slow() == 1);
+  }
+}
+
+TEST_CASE("what a feed says at its end is sent to a peer that reads again") {
+  const auto source = FeedSource::make();
+  source->last_part = "the reason";
+  Streams streams(quick_limits({.end = std::chrono::seconds(20)}));
+  const Peer peer = add_stream(streams, *source, Form::bare);
+  source->publish(std::string(10'000'000, 'x'));
+  CHECK(peer.bytes(1) == "x");
+  source->end(1013, "You read too slowly.", true);
+  CHECK(eventually([&] { return streams.slow() == 1; }));
+  CHECK(peer.bytes(20'000'000).ends_with("xthe reason"));
 }
 
 TEST_CASE("a stream ends at once when its peer closes the connection") {
