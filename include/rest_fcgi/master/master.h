@@ -182,7 +182,6 @@ class Master {
 
   /// Returns whether a login may have a back end's token, such as an OpenID token, in place of the password.
   [[nodiscard]] virtual bool takes_login_token() const noexcept { return true; }
-
   /// Returns whether the runner `jobs.list_jobs` takes `status`, `limit` and `before`.
   [[nodiscard]] virtual bool lists_job_status() const noexcept { return false; }
 

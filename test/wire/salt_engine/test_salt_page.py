@@ -29,6 +29,7 @@ def pending(salt):
 def run_slow_job(browser):
     """Runs a job that takes long, and stops it."""
     visit(browser, "run")
+    browser.choose("#client", "Minions")
     run_function(browser, "test.sleep", "60", target=MINIONS[0])
     browser.await_text("0 of 1 returned", "#progress-text")
     browser.click("#stop")

@@ -112,7 +112,8 @@ TEST_CASE_FIXTURE(Wheels, "wheels take maps from a status to ids") {
   CHECK(returned(R"("fun": "key.delete_dict", "match": {"minions": ["ms-0", "ms-9"]})") ==
         R"({"minions": ["ms-0"]})");
   CHECK_FALSE(test::holds(returned(R"("fun": "key.list_all")"), "ms-9"));
-  CHECK(test::holds(failure(R"("fun": "key.delete_dict", "match": "ms-0")"), "match: found str, expected a map"));
+  CHECK(test::holds(failure(R"("fun": "key.delete_dict", "match": "ms-0")"),
+                    "match: found str, expected a map"));
 }
 
 TEST_CASE_FIXTURE(Wheels, "key.finger returns a stable fingerprint for each minion") {
