@@ -91,11 +91,11 @@ TEST_CASE("without app, browsers get the built-in page with a strict policy") {
     const std::string nonce = policy.substr(policy.find("nonce-") + 6, 32);
     CHECK(page.text().find("<script nonce=\"" + nonce + "\">") != std::string::npos);
     CHECK(page.text().find("<style nonce=\"" + nonce + "\">") != std::string::npos);
-    CHECK(page.text().find("data-base=\"\"") != std::string::npos);
+    CHECK(page.text().find("data-sessions=\"on\"") != std::string::npos);
     CHECK(page.text().find("data-user=\"\"") != std::string::npos);
     CHECK(header(page, "Cache-Control") == "no-store");
-    for (const char* const never :
-         {"@NONCE@", "@BASE@", "@USER@", "@EAUTHS@", " src=", " onclick", " style=", "innerHTML"}) {
+    for (const char* const never : {"@NONCE@", "@SESSIONS@", "@STATUS@", "@PERMS@", "@USER@", "@EAUTHS@",
+                                    " src=", " onclick", " style=", "innerHTML"}) {
       CHECK_MESSAGE(page.text().find(never) == std::string::npos, never);
     }
     const auto again = rest.call({path, "Accept: text/html", "", 200, ""});

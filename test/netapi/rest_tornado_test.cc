@@ -24,7 +24,7 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       R"({"clients": ["local", "local_async", "runner", "runner_async"], "return": "Welcome"})";
   rest.check({
       {"GET /", "", "", 200, welcome, "Vary: Accept | Cache-Control: no-store | -Etag | -Allow"},
-      {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, "data-base=\"\""},
+      {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, "data-sessions=\"on\""},
       {"GET /login", "Accept: text/html", "", 200, "data-user=\"\""},
       {"GET /", "Accept-Encoding: gzip", "", 200, welcome, "-Content-Encoding"},
       {"GET /", "Accept: text/plain", "", 406, R"({"status": "406 Not Acceptable", "return": "<any>"})"},
