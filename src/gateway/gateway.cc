@@ -165,7 +165,8 @@ Result<Ended> Gateway::serve(Applications applications, const Reload& reload, co
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
-  const std::size_t files = options.max_threads + options.max_waiting + http_connections +
+  // A FastCGI connection has two descriptors.
+  const std::size_t files = 2 * (options.max_threads + options.max_waiting) + http_connections +
                             options.max_streams + Shared::kReservedFiles;
   raise_file_limit(files);
   if (const std::size_t limit = file_limit(); limit < files) {

@@ -52,11 +52,12 @@ class Shared {
     if (current->on_refused) current->on_refused(port, status);
   }
 
-  /// Returns the largest number of HTTP connections now. The descriptors that other connections use, or that
-  /// stay free, reduce this number.
+  /// Returns the largest number of HTTP connections now. The descriptors that other connections use, two for
+  /// each FastCGI connection, or that stay free, reduce this number.
   [[nodiscard]] std::size_t most_http_connections() const {
     const std::size_t reserve = std::min(kReservedFiles, max_files / 4);
-    const std::size_t others = std::min(max_files, reserve + streams.count() + fastcgi_connections.count());
+    const std::size_t others =
+        std::min(max_files, reserve + streams.count() + 2 * fastcgi_connections.count());
     return std::max<std::size_t>(std::min(options.max_http_connections, max_files - others), 1);
   }
 

@@ -59,7 +59,7 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
     return Error{ErrorKind::invocation,
                  "'fun' is in the form more than once, expected once: a form calls one function."};
   }
-  if (call.token.size() == 0) {
+  if (call.session == nullptr) {
     if (auto checked = check_tokens(value); !checked) return std::move(checked).error();
   }
   if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
@@ -68,12 +68,15 @@ Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue 
   }
   lowstate::ReadOptions reading = call.reading;
   reading.has_expr_form = true;
-  reading.has_credentials = call.token.size() > 0;
+  reading.has_credentials = call.session != nullptr;
   auto chunks = lowstate::read(value, context.app.options.common.lowstate, reading);
   if (!chunks) return chunks;
   for (Chunk& chunk : *chunks) {
-    if (call.token.size() > 0) {
-      chunk.credentials = {.kind = Credentials::Kind::token, .token = call.token};
+    if (call.session != nullptr) {
+      const auto& holder = call.session->identity;
+      chunk.credentials = {.kind = Credentials::Kind::token,
+                           .token = call.session->token,
+                           .holder = holder ? &*holder : nullptr};
     }
     chunk.credentials.remote = context.remote();
     chunk.credentials.request_start = context.start;
@@ -116,7 +119,7 @@ RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOption
   AdmissionOptions options{context.deadline};
   options.own = call.own;
   // Checks the client's address only without a session, because the check of a session includes the address.
-  if (context.app.options.api_acl && call.token.size() == 0) {
+  if (context.app.options.api_acl && call.session == nullptr) {
     options.check_address = [&](std::string_view user) {
       return context.app.acl.check(user, context.remote());
     };
@@ -153,7 +156,7 @@ Response run_body(RequestContext& context, const RunOptions& call) {
 }
 
 Response run_for_session(RequestContext& context) {
-  return run_body(context, {.token = context.session->token});
+  return run_body(context, {.session = &*context.session});
 }
 
 Response greet(RequestContext& context, std::span<const Client> clients) {

@@ -29,7 +29,7 @@ std::string below(const RequestContext& context) {
 }
 
 RunOptions own_call(const RequestContext& context) {
-  return {.token = context.session->token, .own = true};
+  return {.session = &*context.session, .own = true};
 }
 
 std::string chunk_of(std::string_view client, std::string_view fun,
@@ -204,7 +204,7 @@ Response list_jobs(RequestContext& context) {
 ChunkResults start_jobs(RequestContext& context) {
   return context.app.dialect.run_chunks(
       context, context.body.value,
-      {.token = context.session->token, .reading = {.client = lowstate::Client::local_async}});
+      {.session = &*context.session, .reading = {.client = lowstate::Client::local_async}});
 }
 
 Response reply_with(const RequestContext& context, const Json& item) {

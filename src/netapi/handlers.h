@@ -74,7 +74,8 @@ Error refused_login(const RequestContext& context, JsonValue object, std::string
 // The functions of calls.cc.
 
 struct RunOptions {
-  SecretView token{};  ///< The token for all chunks. If it is empty, each chunk has its own credentials.
+  /// The session whose token is for all chunks. If it is null, each chunk has its own credentials.
+  const master::Session* session = nullptr;
   lowstate::ReadOptions reading{};
   bool own = false;  ///< Whether the chunk's client and function are from this program, not from the request.
 };

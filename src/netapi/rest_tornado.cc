@@ -101,7 +101,7 @@ ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const RunOpti
 Response run_by_credentials(RequestContext& context) {
   if (presented_token(context.environ).token.size() == 0) return run_body(context, {});
   const auto session = request_session(context);
-  if (session) return run_body(context, {.token = session->token});
+  if (session) return run_body(context, {.session = &*session});
   const bool denied = session.error().kind == ErrorKind::authentication;
   return denied ? failed_to_authenticate(context) : fail(context, session.error());
 }

@@ -26,6 +26,8 @@ struct TokenLifeRule {
   }
 };
 
+class Identity;
+
 /// The credentials in one chunk (command) of a request. As in Salt, a token takes precedence over a password.
 /// Borrows from the request's body.
 struct Credentials {
@@ -37,6 +39,8 @@ struct Credentials {
   /// A session's token, if `kind` is `token`. In a login, the token that the back end checks, such as an
   /// OpenID token; the password may then be empty.
   SecretView token;
+  /// The user of a session's token, if the engine has checked the token in this request. Otherwise null.
+  const Identity* holder = nullptr;
   /// The client's address according to the web server. Empty if unknown.
   std::string_view remote{};
   /// The lifetime that the client wants for a new token, from the key `token_expire` of the request.

@@ -168,6 +168,8 @@ struct Session {
   Json perms;
   auth::EventScope events = auth::EventScope::nothing;
   bool can_read_metrics = false;
+  /// The engine's own form of the user. If it is set, `Credentials::holder` may refer to it.
+  std::optional<auth::Identity> identity{};
 };
 
 /// The interface of the engines. Salt's clients call the engines through this interface. The engine

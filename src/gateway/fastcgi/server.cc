@@ -68,16 +68,19 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // `answer` gets a copy of this descriptor for each request, because libfcgi may close its descriptor.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
-  for (;;) {
+  // libfcgi reads from a copy of the descriptor, because libfcgi may close its descriptor.
+  UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
+  for (bool is_first = true;; is_first = false) {
     entry->wait(Stage::request, system_clock().steady() + patience);
     boost::system::error_code error;
     co_await socket.async_wait(Socket::wait_read, use_task_with(error));
     if (error) co_return;
     entry->work();
-    socket.native_non_blocking(false);
-    UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
+    // libfcgi needs a blocking socket, and Asio makes the socket non-blocking at its first wait. The call is
+    // not Asio's `native_non_blocking`, after which each further wait would make the socket non-blocking
+    // again.
+    if (is_first) ::fcntl(copy.get(), F_SETFL, ::fcntl(copy.get(), F_GETFL) & ~O_NONBLOCK);
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
       copy = answer(std::move(copy));

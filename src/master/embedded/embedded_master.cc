@@ -87,8 +87,9 @@ class EmbeddedMaster : public master::Master {
     // The credentials are checked first, so that the error for wrong credentials reveals nothing about
     // targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
+    const auth::Identity* const holder = is_known ? &admitted(*before).caller : chunk.credentials.holder;
     Result<auth::Identity> identity =
-        is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
+        holder != nullptr ? *holder : authenticator_->authenticate(chunk.credentials, deadline);
     if (!identity) return std::move(identity).error();
     if (!has(chunk.client)) return no_ssh();
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
@@ -162,7 +163,7 @@ class EmbeddedMaster : public master::Master {
  private:
   Result<master::Session> session_of(Result<auth::TokenLogin> login) const {
     if (!login) return std::move(login).error();
-    const auth::Identity& identity = login->identity;
+    auth::Identity& identity = login->identity;
     const auth::Subject subject{identity.eauth(), identity.name(), identity.groups()};
     return master::Session{std::move(login->token),
                            login->start,
@@ -171,7 +172,8 @@ class EmbeddedMaster : public master::Master {
                            identity.eauth(),
                            permissions_->shown(subject),
                            permissions_->event_scope(subject),
-                           permissions_->can_read_metrics(subject)};
+                           permissions_->can_read_metrics(subject),
+                           std::move(identity)};
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;

@@ -24,8 +24,8 @@ def record(kind, content=b"", version=1):
     return struct.pack(">BBHHBB", version, kind, 1, len(content), 0, 0) + content
 
 
-def begin():
-    return record(BEGIN_REQUEST, struct.pack(">H6x", RESPONDER))
+def begin(keeps=False):
+    return record(BEGIN_REQUEST, struct.pack(">HB5x", RESPONDER, keeps))
 
 
 def _size(number):
@@ -46,11 +46,11 @@ def stream(kind, content):
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
-def request(body=b"", **variables):
-    """Returns a FastCGI request. A variable with the value None is not sent."""
+def request(body=b"", keeps=False, **variables):
+    """Returns a FastCGI request. A variable with the value None is not sent. With `keeps`, the connection stays open."""
     environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
     environ = {name: value for name, value in environ.items() if value is not None}
-    return begin() + stream(PARAMS, pairs(environ)) + stream(STDIN, body)
+    return begin(keeps) + stream(PARAMS, pairs(environ)) + stream(STDIN, body)
 
 
 class Answer:
