@@ -96,7 +96,7 @@ def check():
     for verdict in verdicts:
         goal = verdict.goal
         limit = f"{'at least' if goal.least else 'at most'} {report.number(goal.limit)}"
-        print(f"{verdict.word:<13} {report.number(verdict.value):>8} ({limit:<14}) {goal.text} [{goal.case} {verdict.at}]")
+        print(f"{verdict.word:<13} {report.number(verdict.value):>8} ({limit:<14}) {goal.text} [{goal.case} {verdict.at}] {verdict.beside}")
     counts = {word: sum(verdict.word == word for verdict in verdicts) for word in ("reached", "falls short", "cannot tell", "not measured")}
     print(", ".join(f"{count} {word}" for word, count in counts.items()))
     if counts["cannot tell"]:

@@ -57,6 +57,13 @@ class Figure:
         return self.middle / statistics.median(self.rival) if self.rival and statistics.median(self.rival) else None
 
     @property
+    def beside(self):
+        """Returns our figure and the rival's figure as a text. Returns an empty text without a rival."""
+        if not self.rival:
+            return ""
+        return f"{self.middle:.4g} {self.unit} beside {statistics.median(self.rival):.4g} of {self.rival_name}"
+
+    @property
     def added(self):
         return self.middle - statistics.median(self.rival)
 

@@ -27,8 +27,8 @@ def goal_table(figures):
         goal = verdict.goal
         limit = f"{'>=' if goal.least else '<='} {number(goal.limit)}"
         word = f"**{verdict.word}**" if verdict.word == "falls short" else verdict.word
-        rows.append([goal.text, verdict.at, goal.measure, limit, number(verdict.value), word])
-    return table(["goal", "at", "measure", "limit", "figure", ""], rows)
+        rows.append([goal.text, verdict.at, goal.measure, limit, number(verdict.value), verdict.beside, word])
+    return table(["goal", "at", "measure", "limit", "figure", "ours and the rival's", ""], rows)
 
 
 def case_table(figures):
