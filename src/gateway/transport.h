@@ -52,11 +52,7 @@ class Transport {
   void drop_tls() noexcept { tls_.reset(); }
 
   /// Ends sending. With TLS, waits until the peer has ended its side of TLS.
-  Task<> finish() {
-    boost::system::error_code ignored;
-    if (tls_) co_await tls_->async_shutdown(use_task_with(ignored));
-    socket_->shutdown(Socket::shutdown_send, ignored);
-  }
+  Task<> finish();
 
   /// Moves the socket to `context`. REQUIRES: no operation is pending on the socket.
   void move_to(asio::io_context& context) {
