@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "auth/etcd_calls.h"
 #include "auth/tokens.h"
-#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/etcd/client.h"
 
@@ -17,17 +17,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr std::chrono::seconds kMostWait{5};
 constexpr std::int64_t kPage = 1000;
-
-etcd::Deadline soon() {
-  return std::chrono::steady_clock::now() + kMostWait;
-}
-
-/// A refusal of etcd says nothing about a token, so every error is unavailable.
-Error failure(const Error& error) {
-  return {ErrorKind::unavailable, format("etcd: {}", error.message)};
-}
 
 double to_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -78,25 +68,25 @@ class TokensInCluster final : public TokenBackend {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<std::optional<TokenRecord>> find(const std::string& hash) override {
-    const auto found = client_->range({.key = folder_ + hash}, soon());
-    if (!found) return failure(found.error());
+    const auto found = client_->range({.key = folder_ + hash}, etcd_deadline());
+    if (!found) return etcd_failure(found.error());
     if (found->kvs.empty()) return std::optional<TokenRecord>();
     auto record = read_record(found->kvs.front().value);
     return record ? Result(std::optional(*std::move(record))) : std::move(record).error();
   }
 
   Result<void> add(const std::string& hash, const TokenRecord& record) override {
-    const etcd::Deadline deadline = soon();
+    const etcd::Deadline deadline = etcd_deadline();
     const auto life = std::chrono::ceil<std::chrono::seconds>(record.expire - record.start);
     const auto lease = client_->lease_grant(life, deadline);
-    if (!lease) return failure(lease.error());
+    if (!lease) return etcd_failure(lease.error());
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
     // The put failed, but etcd may have stored the key nevertheless. Revokes the lease, so that etcd removes
     // such a key.
-    static_cast<void>(client_->lease_revoke(*lease, soon()));
-    return failure(done.error());
+    static_cast<void>(client_->lease_revoke(*lease, etcd_deadline()));
+    return etcd_failure(done.error());
   }
 
   Result<void> remove(const std::string& hash) override { return remove_key(folder_ + hash); }
@@ -105,8 +95,8 @@ class TokensInCluster final : public TokenBackend {
     std::size_t removed = 0;
     etcd::RangeRequest request{.key = folder_, .range_end = etcd::prefix_end(folder_), .limit = kPage};
     for (bool more = true; more;) {
-      const auto page = client_->range(request, soon());
-      if (!page) return failure(page.error());
+      const auto page = client_->range(request, etcd_deadline());
+      if (!page) return etcd_failure(page.error());
       for (const etcd::KeyValue& pair : page->kvs) {
         const auto record = read_record(pair.value);
         const bool is_of_user = record && record->name == name && (eauth.empty() || record->eauth == eauth);
@@ -122,12 +112,12 @@ class TokensInCluster final : public TokenBackend {
 
  private:
   Result<void> remove_key(const std::string& key) const {
-    const auto done = client_->delete_key(key, soon());
-    if (!done) return failure(done.error());
+    const auto done = client_->delete_key(key, etcd_deadline());
+    if (!done) return etcd_failure(done.error());
     // The key is deleted, so its lease is not needed. An error does not matter, because the lease expires by
     // itself.
     const bool has_lease = *done && (*done)->lease != 0;
-    if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
+    if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, etcd_deadline()));
     return {};
   }
 

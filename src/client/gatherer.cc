@@ -158,7 +158,10 @@ class Gatherer::Slot final : public master::Addressee {
 Result<const master::Job*> Gatherer::publish(const Publication& publication) {
   const bool counts = publication.what == Publication::What::call;
   const auto returns = std::make_shared<Slot>(inbox_, rounds_.size(), counts);
-  Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
+  // Only the first job of a chunk has the prepared id.
+  std::optional<master::Permit> later;
+  if (!rounds_.empty() && !call_.permit.jid().empty()) later.emplace(call_.permit).set_jid({});
+  Result<master::Job> job = call_.master.publish(later ? *later : call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
   // Waits for all minions in `publication.only`. A master reports minions below its syndics as missing,

@@ -12,6 +12,7 @@
 #include "rest_fcgi/auth/authenticator.h"
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/auth/request_keys.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
@@ -60,16 +61,29 @@ Result<http::Application> make_application(netapi::Module module, const config::
   if (module == netapi::Module::rest_cherrypy) {
     netapi::RestCherrypyOptions options = settings.rest_cherrypy;
     options.common.refusals = runtime.refusals;
+    options.common.request_keys = runtime.request_keys;
     return netapi::make_rest_cherrypy(options, api.client, runtime.streams, system_clock());
   }
   if (module == netapi::Module::rest_tornado) {
     netapi::RestTornadoOptions options = settings.rest_tornado;
     options.common.refusals = runtime.refusals;
+    options.common.request_keys = runtime.request_keys;
     return netapi::make_rest_tornado(options, api.client, runtime.streams, system_clock());
   }
   netapi::Options options = settings.netapi;
   options.refusals = runtime.refusals;
+  options.request_keys = runtime.request_keys;
   return netapi::make_rest_wsgi(options, api.client, system_clock());
+}
+
+/// Requests with an Idempotency-Key are remembered where the hosts share jobs or tokens, else in the store.
+Result<std::shared_ptr<auth::RequestKeys>> make_request_keys(const config::Settings& settings,
+                                                             const std::shared_ptr<store::Store>& store) {
+  const returner::EtcdOptions& jobs = settings.returner.etcd;
+  if (const auto& tokens = settings.auth.tokens_in_etcd)
+    return auth::request_keys_in_etcd(*tokens, store, system_clock());
+  if (!jobs.is_chosen || jobs.require_v2) return auth::request_keys_in_store(store, system_clock());
+  return auth::request_keys_in_etcd({jobs.writing, jobs.root}, store, system_clock());
 }
 
 }  // namespace
@@ -105,16 +119,18 @@ Result<Runtime> make_runtime(const config::Settings& settings) {
   if (!opened) return std::move(opened).error();
   std::shared_ptr<store::Store> store = *std::move(opened);
   auto limiter = auth::make_hash_limiter(settings.auth.login_guard);
+  auto keys = make_request_keys(settings, store);
+  if (!keys) return std::move(keys).error();
   if (settings.engine == config::Engine::salt) {
     auto salt = make_salt_engine(settings, store);
     if (!salt) return std::move(salt).error();
-    return Runtime{std::move(store), std::move(limiter), *std::move(salt)};
+    return Runtime{std::move(store), std::move(limiter), *std::move(salt), *std::move(keys)};
   }
   auto returners = returner::Returners::make(settings.returner, store, system_clock());
   if (!returners) return std::move(returners).error();
   auto runtime = embedded::make_runtime(settings.embedded, *std::move(returners), store, system_clock(),
                                         jid_reserve(store));
-  return Runtime{std::move(store), std::move(limiter), std::move(runtime)};
+  return Runtime{std::move(store), std::move(limiter), std::move(runtime), *std::move(keys)};
 }
 
 Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,

@@ -170,6 +170,12 @@ void Monitor::add_metrics(const gateway::Options& gateway) {
   registry_->on_collect([this](metrics::Writer& writer) {
     write_store(writer, *runtime_.store);
     write_logins(writer, *runtime_.logins);
+    writer.counter("rest_fcgi_idempotency_replays_total",
+                   "Replies that were sent again to repeated requests with an Idempotency-Key.",
+                   runtime_.request_keys->replays.load());
+    writer.counter("rest_fcgi_idempotency_conflicts_total",
+                   "Requests with an Idempotency-Key of an earlier request that got 409 or 422.",
+                   runtime_.request_keys->conflicts.load());
     if (const WriteCounts* writes = writes_of(runtime_)) write_job_counts(writer, *writes);
     if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) write_master(writer, *salt->runtime);
   });

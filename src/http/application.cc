@@ -33,6 +33,7 @@ constexpr Reason kReasons[] = {
     // rest_cherrypy sends this older phrase. RFC 9110 names the status "Content Too Large".
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
+    {Status::unprocessable_content, "Unprocessable Content"},
     {Status::upgrade_required, "Upgrade Required"},
     {Status::too_many_requests, "Too Many Requests"},
     {Status::request_header_fields_too_large, "Request Header Fields Too Large"},

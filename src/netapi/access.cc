@@ -183,7 +183,7 @@ void Origins::add_headers(const Environ& environ, http::Response& response) cons
   } else {
     return;
   }
-  headers.emplace_back("Access-Control-Expose-Headers", "X-Auth-Token");
+  headers.emplace_back("Access-Control-Expose-Headers", "Idempotency-Replayed, X-Auth-Token");
 }
 
 bool is_encrypted(const Environ& environ) {

@@ -29,8 +29,8 @@ struct AuditEntry {
   std::string_view fun;  ///< `fun` is the function. Several functions are separated by commas.
   std::string_view tgt;  ///< `tgt` is the target. The items of a list target are separated by commas.
   std::string_view jid;
-  /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`, or
-  /// `refused` for several requests.
+  /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`,
+  /// `replayed`, or `refused` for several requests.
   std::string_view outcome;
   std::size_t count = 0;          ///< With `refused`, the number of requests that the line stands for.
   std::string_view request_id{};  ///< The id that the web server gave the request, or empty.

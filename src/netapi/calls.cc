@@ -104,6 +104,15 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
+/// Claims the request's Idempotency-Key. Calls that this program made have none, as in `GET /minions`.
+Result<std::optional<Response>> begin_keyed(RequestContext& context, const RunOptions& call,
+                                            std::vector<master::Permit>& permits) {
+  if (call.own) return std::optional<Response>();
+  const App& app = context.app;
+  context.keyed.emplace(app.options.common, context.environ, app.clock, context.deadline);
+  return guarded([&] { return context.keyed->begin(permits, app.client->master(), context.trail); });
+}
+
 }  // namespace
 
 RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOptions& call,
@@ -129,9 +138,16 @@ RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOption
   if (admission.refusal) {
     ran.failure = std::move(admission.refusal);
     ran.failed = admission.refused;
+  } else if (auto begun = begin_keyed(context, call, admission.permits); !begun) {
+    ran.failure = std::move(begun).error();
+    ran.failed = &admission.permits.front().chunk();
+  } else if (begun->has_value()) {
+    ran.replay = *std::move(begun);
+    return ran;
   } else {
     ran = run_permits(client, admission.permits, context.trail);
     context.gates = take_gates(ran.completed);
+    if (context.keyed && !ran.may_have_run) context.keyed->note_nothing_ran();
   }
   if (ran.failure) ran.failure->message = salt_text_of(*ran.failed, *ran.failure);
   ran.failed = nullptr;  // The chunks end with this function.

@@ -8,6 +8,7 @@
 #include <semaphore>
 #include <utility>
 
+#include "netapi/keyed_run.h"
 #include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::netapi {
@@ -116,6 +117,7 @@ RunResult run(const client::NetapiClient& client, const std::vector<Permit>& per
     }
     Result<client::Reply> reply = run_one(client, permit, gathered, trail);
     ran.failure = failure_of(reply);
+    ran.may_have_run = ran.may_have_run || reply || !surely_did_not_run(reply.error());
     if (ran.failure) {
       ran.failed = &permit.chunk();
       trail.restart();
@@ -158,6 +160,7 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   for (std::size_t i = 0; i < permits.size(); ++i) {
     Result<client::Reply>& reply = *replies[i];
     std::optional<Error> failure = failure_of(reply);
+    ran.may_have_run = ran.may_have_run || reply || !surely_did_not_run(reply.error());
     if (!failure) {
       ran.completed.push_back({permits[i].chunk().client, *std::move(reply)});
     } else if (!ran.failure) {

@@ -69,6 +69,9 @@ struct RunResult {
   std::vector<Completed> completed;
   std::optional<Error> failure;
   const lowstate::Chunk* failed = nullptr;  ///< The failed chunk, borrowed from its permit.
+  bool may_have_run = false;                ///< Whether at least one chunk may have run.
+  /// The reply to an earlier request with the same Idempotency-Key. No chunk ran.
+  std::optional<http::Response> replay{};
 };
 
 /// Runs the admitted chunks in order. Stops after a failed chunk.

@@ -21,7 +21,7 @@ constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
 // An error that Salt's rest_cherrypy knows has the same status as in rest_cherrypy.
-constexpr std::array<ErrorRow, 17> kTable{{
+constexpr std::array<ErrorRow, 18> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
     {ErrorKind::unknown_runner, Status::bad_request, Level::info, "invalid"},
@@ -30,6 +30,7 @@ constexpr std::array<ErrorRow, 17> kTable{{
     {ErrorKind::throttled, Status::too_many_requests, Level::info, "throttled"},
     {ErrorKind::forbidden, Status::forbidden, Level::info, "denied"},
     {ErrorKind::conflict, Status::conflict, Level::info, "invalid"},
+    {ErrorKind::key_reused, Status::unprocessable_content, Level::info, "invalid"},
     {ErrorKind::not_acceptable, Status::not_acceptable, Level::info, "invalid"},
     {ErrorKind::unsupported, Status::unsupported_media_type, Level::info, "invalid"},
     {ErrorKind::too_large, Status::content_too_large, Level::info, "invalid", kPrefixed},

@@ -18,13 +18,6 @@ namespace {
 
 using http::Environ;
 
-std::string_view query_of(const Environ& environ) {
-  if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty()) return query;
-  const std::string_view uri = environ.get("REQUEST_URI");
-  const std::size_t mark = uri.find('?');
-  return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
-}
-
 Result<void> read_json(std::string_view text, const JsonLimits& limits, JsonDocument& document) {
   Result<void> parsed = document.parse(text, limits);
   if (parsed) return parsed;
@@ -183,6 +176,13 @@ std::vector<std::string> parts_of(std::string_view path) {
     if (const std::string_view part = next_token(path, '/'); !part.empty()) parts.emplace_back(part);
   }
   return parts;
+}
+
+std::string_view query_of(const Environ& environ) {
+  if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty()) return query;
+  const std::string_view uri = environ.get("REQUEST_URI");
+  const std::size_t mark = uri.find('?');
+  return mark == std::string_view::npos ? std::string_view() : uri.substr(mark + 1);
 }
 
 Result<Target> read_target(const Environ& environ) {

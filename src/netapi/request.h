@@ -48,6 +48,9 @@ struct Target {
   [[nodiscard]] bool reads() const noexcept { return method == "GET" || method == "HEAD"; }
 };
 
+/// Returns the query of a request's URL, without the question mark.
+[[nodiscard]] std::string_view query_of(const http::Environ& environ);
+
 /// Reads the method, path and query of a request. Errors: malformed, for control characters in the path or
 /// too many fields in the query.
 Result<Target> read_target(const http::Environ& environ);

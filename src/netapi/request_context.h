@@ -14,6 +14,7 @@
 
 #include "netapi/access.h"
 #include "netapi/audit.h"
+#include "netapi/keyed_run.h"
 #include "netapi/replies.h"
 #include "netapi/request.h"
 #include "rest_fcgi/client/netapi_client.h"
@@ -110,7 +111,8 @@ struct RequestContext {
   Body body;
   /// The start gates of this request, which hold back asynchronous jobs until the reply is sent.
   std::vector<master::StartGate> gates{};
-  std::string_view client{};  ///< The client of the first chunk. Empty if the request has no chunks.
+  std::string_view client{};        ///< The client of the first chunk. Empty if the request has no chunks.
+  std::optional<KeyedRun> keyed{};  ///< Absent if the request runs nothing.
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };

@@ -51,6 +51,7 @@ Response log_in(RequestContext& context) {
 
 ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const RunOptions& call) {
   RunResult ran = run_lowstate(context, chunks, call, run, nullptr);
+  if (ran.replay) return *std::move(ran.replay);
   if (ran.failure) return fail(context, *ran.failure, ran.completed);
   return std::move(ran.completed);
 }
@@ -173,7 +174,7 @@ Response preflight(const RequestContext& context) {
   if (wanted == "GET" || wanted == "POST") {
     response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
     response.headers.emplace_back("Access-Control-Allow-Headers",
-                                  "Content-Type, X-Auth-Token, X-Requested-With");
+                                  "Content-Type, Idempotency-Key, X-Auth-Token, X-Requested-With");
     response.headers.emplace_back("Access-Control-Max-Age", "1400");
   }
   return response;

@@ -74,6 +74,7 @@ Result<void> check_clients(const RequestContext& context, JsonValue chunks) {
 ChunkResults run_chunks(RequestContext& context, JsonValue chunks, const RunOptions& call) {
   RunResult ran =
       run_lowstate(context, chunks, call, run_in_parallel, call.reading.client ? nullptr : check_clients);
+  if (ran.replay) return *std::move(ran.replay);
   if (!ran.failure) {
     for (Completed& one : ran.completed) {
       const bool waits = one.client == Client::local || one.client == Client::local_subset;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "netapi/audit.h"
+#include "netapi/keyed_run.h"
 #include "netapi/lowstate_run.h"
 #include "netapi/replies.h"
 #include "netapi/request.h"
@@ -76,12 +77,18 @@ Response run_posted(const RestWsgi& app, const Environ& environ, std::string_vie
     return error_reply(chunks.error(), {}, remote);
   }
   if (!chunks->empty()) client_name = name_of(chunks->front().client);
-  const Admission admission = admit(client, *chunks, {deadline}, trail);
+  Admission admission = admit(client, *chunks, {deadline}, trail);
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
+  KeyedRun keyed(app.options, environ, app.clock, deadline);
+  auto begun = keyed.begin(admission.permits, client.master(), trail);
+  if (!begun) return error_reply(begun.error(), {}, remote);
+  if (begun->has_value()) return **std::move(begun);
   RunResult ran = run(client, admission.permits, trail);
+  if (!ran.may_have_run) keyed.note_nothing_ran();
   std::vector<master::StartGate> gates = take_gates(ran.completed);
   Response response = ran.failure ? error_reply(*ran.failure, ran.completed, remote)
                                   : json_reply(Status::ok, items_text(std::move(ran.completed)));
+  keyed.end(response);
   response.held.assign(std::make_move_iterator(gates.begin()), std::make_move_iterator(gates.end()));
   return response;
 }

@@ -34,7 +34,8 @@ constexpr std::int64_t kVersion = 1;
 // running_job: `start` is field 22 of /proc/PID/stat. `job` is JSON with the job's load and with `ret`, the
 // returners that the caller named. outbox: `load`, `returns` and `minions` are JSON. outbox_lease: `failure`
 // says why etcd cannot be written. meta: `jid` is the time of the newest jid. `synced` counts the commits
-// with synchronous=FULL. `outbox_bytes` is the total size of the outbox in bytes.
+// with synchronous=FULL. `outbox_bytes` is the total size of the outbox in bytes. `request_key_bytes` is the
+// sum of `bytes` in request_key.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
@@ -63,8 +64,20 @@ constexpr const char* kTables =
     "CREATE TABLE login_failure (key TEXT PRIMARY KEY, failures INTEGER NOT NULL, until INTEGER NOT NULL)"
     " STRICT, WITHOUT ROWID;"
     "CREATE INDEX login_failure_until ON login_failure (until);"
+    "CREATE TABLE request_key (id TEXT PRIMARY KEY, user TEXT NOT NULL, made INTEGER NOT NULL,"
+    " content TEXT NOT NULL, jids TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,"
+    " until INTEGER NOT NULL, status INTEGER NOT NULL, type TEXT NOT NULL, body TEXT NOT NULL,"
+    " bytes INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX request_key_user ON request_key (user, made);"
+    "CREATE INDEX request_key_made ON request_key (made);"
+    "CREATE TRIGGER request_key_added AFTER INSERT ON request_key BEGIN"
+    " UPDATE meta SET value = value + new.bytes WHERE name = 'request_key_bytes'; END;"
+    "CREATE TRIGGER request_key_changed AFTER UPDATE OF bytes ON request_key BEGIN"
+    " UPDATE meta SET value = value + new.bytes - old.bytes WHERE name = 'request_key_bytes'; END;"
+    "CREATE TRIGGER request_key_removed AFTER DELETE ON request_key BEGIN"
+    " UPDATE meta SET value = value - old.bytes WHERE name = 'request_key_bytes'; END;"
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-    "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
+    "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0), ('request_key_bytes', 0);";
 
 // The store's thread copies the write-ahead log into the database file once a second (a checkpoint). A commit
 // makes a checkpoint itself only if the log has 32,768 pages.

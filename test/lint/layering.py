@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "master/salt": ["master", "lowstate", "auth/credentials.h", "auth/logins.h", "auth/permissions.h", "http/addresses.h", "process", "store"],
     "master/recording": ["master", "lowstate", "returner"],
     "client": ["master", "lowstate", "auth/credentials.h"],
-    "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h"],
+    "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h", "auth/request_keys.h"],
     "gateway": ["http"],
     "watch": [],
     "config": ["*/options.h", "http/addresses.h", "yaml"],

@@ -126,7 +126,7 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
       {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in the path.
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
-       "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},
+       "Access-Control-Allow-Headers: Content-Type, Idempotency-Key, X-Auth-Token, X-Requested-With"},
       {"GET /events", "Cookie: session_id=TOKEN | Origin: https://other", "", 403, ""},
   });
   const std::string head =

@@ -155,9 +155,10 @@ TEST_CASE("salt#28378: rest_cherrypy answers CORS preflight requests on every pa
   Rest rest;
   const std::string asks = "Origin: https://gui.example.org | Access-Control-Request-Method: POST";
   const std::string headers =
-      "Access-Control-Allow-Methods: GET, POST | Access-Control-Allow-Headers: Content-Type, X-Auth-Token, "
+      "Access-Control-Allow-Methods: GET, POST | Access-Control-Allow-Headers: Content-Type, "
+      "Idempotency-Key, X-Auth-Token, "
       "X-Requested-With | Access-Control-Max-Age: 1400 | Access-Control-Allow-Origin: * | "
-      "Access-Control-Expose-Headers: X-Auth-Token | Content-Type: text/html";
+      "Access-Control-Expose-Headers: Idempotency-Replayed, X-Auth-Token | Content-Type: text/html";
   for (const char* const path : {"/", "/run", "/login", "/logout", "/minions", "/jobs", "/keys", "/token",
                                  "/hook", "/stats", "/nosuch", "*"}) {
     rest.check({std::string("OPTIONS ") + path, asks, "", 200, "", headers});
@@ -180,11 +181,11 @@ TEST_CASE("rest_tornado sends CORS headers only to origins in cors_origin") {
   netapi::RestTornadoOptions options;
   options.cors_origin = {"*"};
   Rest all(options);
-  all.check(
-      {{"OPTIONS /run", asks, "", 204, "",
-        "Access-Control-Allow-Origin: * | Access-Control-Allow-Headers: x-auth-token, x-a | "
-        "Access-Control-Allow-Methods: OPTIONS, GET, POST | Access-Control-Expose-Headers: X-Auth-Token"},
-       {"GET /nosuch", "", "", 404, "", "Access-Control-Allow-Origin: *"}});
+  all.check({{"OPTIONS /run", asks, "", 204, "",
+              "Access-Control-Allow-Origin: * | Access-Control-Allow-Headers: x-auth-token, x-a | "
+              "Access-Control-Allow-Methods: OPTIONS, GET, POST | Access-Control-Expose-Headers: "
+              "Idempotency-Replayed, X-Auth-Token"},
+             {"GET /nosuch", "", "", 404, "", "Access-Control-Allow-Origin: *"}});
   options.cors_origin = {"https://gui.example.org"};
   Rest one(options);
   one.check({{"GET /", asks, "", 200, "",

@@ -45,9 +45,13 @@ def test_requests_jobs_and_returns_are_counted(start):
         assert api.request("POST", "/run", json.dumps(low), JSON).status == 200
     assert api.request("GET", "/metrics").status == 404
     api.request("POST", "/login", json.dumps({**CRED, "password": "wrong"}), JSON)
+    keyed = {**JSON, "Idempotency-Key": "a-key"}
+    statuses = [api.request("POST", "/run", json.dumps(chunk("runner", "manage.up", **low)), keyed).status for low in ({}, {}, {"arg": [1]})]
+    assert statuses == [200, 200, 422]
     found = samples(metrics)
+    assert found["rest_fcgi_idempotency_replays_total"] == found["rest_fcgi_idempotency_conflicts_total"] == 1
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="401",client="login"}'] == 1
-    assert found['rest_fcgi_logins_total{result="refused"}'] == 1 and found['rest_fcgi_logins_total{result="accepted"}'] == 3
+    assert found['rest_fcgi_logins_total{result="refused"}'] == 1 and found['rest_fcgi_logins_total{result="accepted"}'] == 6
     assert found["rest_fcgi_login_failures"] >= 1 and found["rest_fcgi_store_writable"] == 1
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="200",client="local"}'] == 2
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="404",client="none"}'] == 1
@@ -59,7 +63,7 @@ def test_requests_jobs_and_returns_are_counted(start):
     assert found['salt_new_job_total{function="test.ping",state=""}'] == 2
     assert found['salt_expected_responses_total{function="test.ping",state=""}'] == 4
     assert found['salt_function_responses_total{function="test.ping",state="",success="true"}'] == 4
-    assert found['salt_responses_total{minion="master",success="true"}'] == 1
+    assert found['salt_responses_total{minion="master",success="true"}'] == 2
     assert found["salt_health_minions_total"] == 3
     assert found['salt_health_last_heartbeat{minion="ms-0"}'] > 1e9
 

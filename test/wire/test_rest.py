@@ -43,7 +43,7 @@ def test_every_reply_has_the_common_headers(api, token):
     for method, path, headers in requests:
         reply = api.request(method, path, headers=headers)
         assert reply.headers["access-control-allow-origin"] == "*" and "access-control-allow-credentials" not in reply.headers
-        assert reply.headers["access-control-expose-headers"] == "X-Auth-Token"
+        assert reply.headers["access-control-expose-headers"] == "Idempotency-Replayed, X-Auth-Token"
         assert reply.headers["vary"] == "Accept-Encoding, Accept, Origin" and reply.headers["date"]
         assert reply.headers["content-type"] == "application/json" and reply.spaced_as_python
         assert "CherryPy" not in reply.headers["server"] and "set-cookie" not in reply.headers

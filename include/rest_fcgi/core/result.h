@@ -20,6 +20,7 @@ enum class ErrorKind {
   throttled,        ///< `throttled` means that the user or address had too many failed logins.
   forbidden,        ///< `forbidden` means that the address or web page may not send requests.
   conflict,         ///< `conflict` means that the object exists already.
+  key_reused,       ///< `key_reused` means that another request had the same Idempotency-Key.
   not_acceptable,   ///< `not_acceptable` means that the media type is not supported.
   unsupported,      ///< `unsupported` means that the body's encoding is not supported.
   too_large,        ///< `too_large` means that the body exceeds `max_request_body_size`.
@@ -44,6 +45,8 @@ struct Error {
   /// `counts_as_guess` is true if a failure of the back end counts as a failed login, because the failure may
   /// depend on the password.
   bool counts_as_guess = false;
+  /// `may_have_run` is true if a server may have carried out the request although its answer is missing.
+  bool may_have_run = false;
   std::string key{};  ///< `key` is the key of the configuration whose value is wrong. Other errors have none.
 };
 

@@ -10,6 +10,7 @@
 
 #include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/password_hash_limiter.h"
+#include "rest_fcgi/auth/request_keys.h"
 #include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
@@ -41,6 +42,7 @@ struct Runtime {
   std::shared_ptr<store::Store> store;
   std::shared_ptr<auth::PasswordHashLimiter> hash_limiter;
   std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
+  std::shared_ptr<auth::RequestKeys> request_keys;
   std::shared_ptr<auth::LoginCounts> logins = std::make_shared<auth::LoginCounts>();
   /// All modules count refused requests together, also after a reload.
   std::shared_ptr<netapi::Refusals> refusals = std::make_shared<netapi::Refusals>();

@@ -67,6 +67,7 @@ enum class Status {
   conflict = 409,
   content_too_large = 413,
   unsupported_media_type = 415,
+  unprocessable_content = 422,
   upgrade_required = 426,
   too_many_requests = 429,
   request_header_fields_too_large = 431,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -18,46 +17,9 @@
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/mailbox.h"
+#include "rest_fcgi/master/permit.h"
 
 namespace rest_fcgi::master {
-
-/// The base class of the data that an engine keeps about an authorized chunk.
-struct Admitted {
-  virtual ~Admitted() = default;
-};
-
-/// The right to run one chunk. `Master::admit` makes a Permit after its checks. Borrows the chunk.
-class Permit {
- public:
-  [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
-  [[nodiscard]] const std::string& user() const noexcept { return user_; }
-  [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
-  [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
-
-  /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
-  [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
-
-  /// Returns a copy whose deadline is the earlier of `end` and this Permit's deadline.
-  [[nodiscard]] Permit ending_by(SteadyTime end) const {
-    return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
-  }
-
- private:
-  friend class Master;
-  Permit(const lowstate::Chunk& chunk, std::string user, std::string eauth, SteadyTime deadline,
-         std::shared_ptr<const Admitted> admitted)
-      : chunk_(&chunk),
-        user_(std::move(user)),
-        eauth_(std::move(eauth)),
-        deadline_(deadline),
-        admitted_(std::move(admitted)) {}
-
-  const lowstate::Chunk* chunk_;
-  std::string user_;
-  std::string eauth_;
-  SteadyTime deadline_;
-  std::shared_ptr<const Admitted> admitted_;
-};
 
 /// A minion's return, as in Salt's event `salt/job/<jid>/ret/<minion>`.
 struct Return {
@@ -193,6 +155,11 @@ class Master {
   /// `authorization` or `invocation`.
   virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                const Permit* before = nullptr) = 0;
+
+  /// Prepares the run of a chunk whose job must be found after the end of this process. Checks the
+  /// credentials if `admit` did not check them. Sets the id of the chunk's first job, if the engine can
+  /// choose this id. Fails with the errors of `admit`.
+  virtual Result<void> prepare(Permit& /*permit*/) { return {}; }
 
   /// Sends a Publication to minions. Returns that are known at once are in the Job. All other returns are put
   /// into `returns`, from any thread, as long as the caller owns `returns`. A return may be put twice, and

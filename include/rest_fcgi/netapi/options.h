@@ -12,6 +12,10 @@
 #include "rest_fcgi/auth/credentials.h"
 #include "rest_fcgi/lowstate/options.h"
 
+namespace rest_fcgi::auth {
+class RequestKeys;
+}
+
 namespace rest_fcgi::netapi {
 
 class Refusals;
@@ -41,6 +45,8 @@ struct Options {
   std::size_t max_request_body_size = std::size_t{32} << 20;
   /// Counts the refused requests of all modules. Without it, each refused request has an audit line.
   std::shared_ptr<Refusals> refusals{};
+  /// Remembers requests with the header Idempotency-Key. Without it, the header has no effect.
+  std::shared_ptr<auth::RequestKeys> request_keys{};
 };
 
 /// The limits of the open event streams of all modules together.

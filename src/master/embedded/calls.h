@@ -35,7 +35,8 @@ class LocalCaller {
     /// Whether `selection` has only some of the minions that the call's target matches. The job's target is
     /// then the list of the selected ids.
     bool is_narrowed = false;
-    std::string_view jid = {};  ///< The jid that the caller chose, or empty.
+    std::string_view jid = {};       ///< The jid that the caller chose, or empty.
+    std::string_view prepared = {};  ///< The new jid of `Master::prepare`, or empty.
   };
 
   LocalCaller(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
@@ -76,6 +77,7 @@ class MasterCaller {
     std::string_view name;
     std::string_view user;
     std::shared_ptr<const lowstate::MasterArguments> arguments;
+    std::string_view prepared = {};  ///< The new jid of `Master::prepare`, or empty.
   };
 
   MasterCaller(std::shared_ptr<const MasterData> data, std::shared_ptr<Jobs> jobs, master::Workers& workers)

@@ -58,7 +58,7 @@ auth::Form form_of(lowstate::Client client) {
 
 MasterCaller::Request request_of(const master::Permit& permit) {
   return {form_of(permit.chunk().client), permit.chunk().master().function.name, permit.user(),
-          admitted(permit).arguments};
+          admitted(permit).arguments, permit.jid()};
 }
 
 class EmbeddedMaster : public master::Master {
@@ -104,6 +104,13 @@ class EmbeddedMaster : public master::Master {
     refused.user = identity->name();
     refused.eauth = identity->eauth();
     return refused;
+  }
+
+  Result<void> prepare(master::Permit& permit) override {
+    const lowstate::Chunk& chunk = permit.chunk();
+    const bool has_own = chunk.is_local() && !chunk.local().jid.empty();
+    permit.set_jid(has_own ? std::string(chunk.local().jid) : runtime_->jobs()->new_jid());
+    return {};
   }
 
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
@@ -293,12 +300,12 @@ class EmbeddedMaster : public master::Master {
       const master::Permit& permit, const std::optional<std::vector<std::string>>& only) const {
     const lowstate::LocalCall& call = permit.chunk().local();
     const Selection& all = admitted(permit).selection;
-    if (!only) return {call, permit.user(), all, false, call.jid};
+    if (!only) return {call, permit.user(), all, false, call.jid, permit.jid()};
     const Selection wanted = select_ids(*minions_, {only->begin(), only->end()});
     Selection both;
     std::set_intersection(all.positions.begin(), all.positions.end(), wanted.positions.begin(),
                           wanted.positions.end(), std::back_inserter(both.positions));
-    return {call, permit.user(), std::move(both), true, call.jid};
+    return {call, permit.user(), std::move(both), true, call.jid, permit.jid()};
   }
 
   const std::shared_ptr<const Minions> minions_;

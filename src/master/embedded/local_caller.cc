@@ -179,7 +179,8 @@ Result<master::Job> LocalCaller::run(const Request& request, const Addressee& re
 }
 
 Result<returner::Load> LocalCaller::make_load(const Request& request, master::Job& job) {
-  Result<std::string> jid = jobs_->claim_jid(request.jid);
+  const bool is_prepared = request.jid.empty() && !request.prepared.empty();
+  Result<std::string> jid = is_prepared ? std::string(request.prepared) : jobs_->claim_jid(request.jid);
   if (!jid) return std::move(jid).error();
   const lowstate::LocalCall& call = request.call;
   returner::Load load;

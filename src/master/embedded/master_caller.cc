@@ -27,9 +27,12 @@ class MasterJob {
         user_(request.user),
         started_(jobs.clock().wall()),
         function_(form_ == auth::Form::runner ? find_runner(name_) : find_wheel(name_)),
-        arguments_(request.arguments) {}
+        arguments_(request.arguments),
+        jid_(request.prepared) {}
 
-  void make_jid() { jid_ = jobs_.new_jid(); }
+  void make_jid() {
+    if (jid_.empty()) jid_ = jobs_.new_jid();
+  }
   [[nodiscard]] const std::string& jid() const noexcept { return jid_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 

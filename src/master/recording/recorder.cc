@@ -55,6 +55,7 @@ class RecordingMaster final : public master::Master {
     if (auto checked = master::check_own_jid(chunk); !checked) return std::move(checked).error();
     return permit;
   }
+  Result<void> prepare(Permit& permit) override { return behind_->prepare(permit); }
   Result<master::Job> publish(const Permit& permit, const Publication& publication,
                               std::shared_ptr<master::Addressee> returns) override {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);

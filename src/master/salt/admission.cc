@@ -137,6 +137,21 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
   return permit(chunk, std::move(user), std::move(eauth), deadline, std::move(admitted));
 }
 
+/// The master makes the job ids of runners and of wheels that the caller waits for.
+Result<void> SaltMaster::prepare(Permit& permit) {
+  const lowstate::Chunk& chunk = permit.chunk();
+  const auto grant = client_.confirmed_login(chunk.credentials, permit.deadline());
+  if (!grant) return grant.error();
+  const lowstate::Client client = chunk.client;
+  if (chunk.is_local() && !chunk.local().jid.empty()) {
+    permit.set_jid(std::string(chunk.local().jid));
+  } else if (client == lowstate::Client::ssh || client == lowstate::Client::wheel_async ||
+             (chunk.is_local() && is_surely_allowed(permit))) {
+    permit.set_jid(runtime_->next_jid());
+  }
+  return {};
+}
+
 bool SaltMaster::is_surely_allowed(const Permit& permit) {
   return static_cast<const Allowed&>(permit.admitted()).is_surely_allowed;
 }

@@ -20,11 +20,13 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
   const std::string packed = pack_event(checked->root(), iso_stamp(system_clock().wall()));
   Result<void> fired = runtime_->pusher().fire(tag, packed, deadline);
   if (fired || fired.error().kind == ErrorKind::timeout) return fired;
+  Error failed{ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
   std::string why = fired.error().message;
   if (fired.error().kind == ErrorKind::authorization && caller != nullptr) {
     const Result<void> sent = send_event(tag, data, *caller, deadline);
     if (sent) return {};
     why += format("; the runner event.send, as user \"{}\": {}", caller->user, sent.error().message);
+    failed.may_have_run = sent.error().may_have_run || sent.error().kind == ErrorKind::timeout;
   } else if (fired.error().kind == ErrorKind::authorization) {
     why +=
         "; the runner event.send cannot be used instead, because the request has no session and therefore no "
@@ -32,7 +34,7 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
   }
   // Callers do not see paths, modes and owners, which are only in the log.
   log::warning(why);
-  return Error{ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
+  return failed;
 }
 
 Result<void> SaltMaster::send_event(std::string_view tag, const Json& data, const master::Session& caller,

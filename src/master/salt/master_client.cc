@@ -192,6 +192,7 @@ Result<void> MasterClient::send_once(const Permit& permit, const SendOptions& op
   if (!reply) {
     Error error = std::move(reply).error();
     if (steps.is_sent) error.message += " Whether it carried out the request is not known.";
+    error.may_have_run = steps.is_sent;
     return error;
   }
   Result<void> read = steps.read(*reply);

@@ -26,6 +26,7 @@ class SaltMaster final : public master::Master {
 
   Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                const master::Permit* before) override;
+  Result<void> prepare(master::Permit& permit) override;
   Result<master::Job> publish(const master::Permit& permit, const master::Publication& publication,
                               std::shared_ptr<master::Addressee> returns) override;
   Result<master::Job> publish_async(const master::Permit& permit) override;

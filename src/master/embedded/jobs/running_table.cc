@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/jobs/running_table.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <utility>
 
 #include "master/embedded/text.h"
-#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/store/process.h"
 
 // A row of the table `running_job` is (jid, pid, start, job). The process `pid` runs the job. `start` is the
 // start time of the process, because a later process may have the same pid. `job` is JSON:
@@ -35,27 +31,6 @@ constexpr const char* kRequestKill =
 constexpr const char* kKillRequests =
     "SELECT jid, minion FROM kill_request JOIN running_job USING (jid) WHERE pid = ? AND start = ?";
 
-/// Returns the start time of a process, field 22 of /proc/PID/stat (proc(5)). Returns 0 if the file cannot be
-/// read, and -1 for a zombie process.
-std::int64_t start_of(std::int64_t pid) {
-  std::ifstream file(format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
-  constexpr std::size_t kState = 0;
-  constexpr std::size_t kStart = 19;  // The index of field 22 in `fields`, which begins with field 3.
-  if (fields.size() <= kStart) return 0;
-  if (fields[kState] == "Z") return -1;
-  return parse_number<std::int64_t>(fields[kStart]).value_or(0);
-}
-
-/// Returns whether the process that started at `start` has ended. `found` is the result of `start_of(pid)`.
-/// If /proc does not show the process (hidepid, ProtectProc=), asks kill(2) whether the process exists.
-bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
-  return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
-}
-
 ActiveJob job_in(const Row& row) {
   const JsonDocument document = own_document(Json::trusted(std::string(row.text(3))));
   const JsonValue load = document.root();
@@ -78,7 +53,7 @@ ActiveJob job_in(const Row& row) {
 }  // namespace
 
 RunningTable::RunningTable(std::shared_ptr<store::Store> store)
-    : store_(std::move(store)), pid_(::getpid()), start_(start_of(pid_)) {}
+    : store_(std::move(store)), pid_(::getpid()), start_(store::start_of(::getpid())) {}
 
 Result<void> RunningTable::add(const returner::Load& load, std::string_view ret) {
   const Json job = written_object([&](JsonWriter& writer) {
@@ -105,8 +80,8 @@ std::vector<RunningTable::Entry> RunningTable::others() const {
   std::map<pid_t, std::int64_t> starts;
   for (Entry& entry : entries) {
     const auto [start, is_new] = starts.try_emplace(entry.job.pid);
-    if (is_new) start->second = start_of(entry.job.pid);
-    entry.is_gone = is_gone(entry.job.pid, entry.start, start->second);
+    if (is_new) start->second = store::start_of(entry.job.pid);
+    entry.is_gone = store::is_gone(entry.job.pid, entry.start, start->second);
   }
   return entries;
 }
