@@ -24,7 +24,6 @@ using test::Rest;
 using test::Row;
 
 constexpr const char* kKey = "Idempotency-Key: 5c6a | X-Auth-Token: TOKEN";
-constexpr const char* kReplayed = "Idempotency-Replayed: true";
 constexpr const char* kArg = R"({"client": "local", "tgt": "ms-0", "fun": "test.ping", "full_return": true})";
 constexpr const char* kRunArg =
     R"({"client": "local", "tgt": "ms-0", "fun": "test.ping", "full_return": true, CRED})";
