@@ -28,17 +28,20 @@ UniqueFd make_private_file(const std::string& path) {
 Result<void> check_content(const std::string& path) {
   // A copy in WAL mode would need a second file.
   auto database = Connection::open(path, "PRAGMA journal_mode = DELETE");
-  if (!database) return unusable(database.error().message);
-  const Result<bool> is_made = has_tables(**database);
-  if (!is_made) return is_made.error();
-  if (!*is_made) return unusable("found an empty database, expected a copy that --backup made");
+  const auto damaged = [](std::string_view why) {
+    return unusable(format("found a damaged or unreadable database: {}", why));
+  };
+  if (!database) return damaged(database.error().message);
   std::string found;
   const auto checked = (*database)->each("PRAGMA integrity_check(1)", [&found](const Row& row) {
     found = row.text(0);
     return false;
   });
   if (!checked) found = checked.error().message;
-  return found == "ok" ? Result<void>() : unusable(format("found a damaged database: {}", found));
+  if (found != "ok") return damaged(found);
+  const Result<bool> is_made = has_tables(**database);
+  if (!is_made) return is_made.error();
+  return *is_made ? Result<void>() : unusable("found an empty database, expected a copy that --backup made");
 }
 
 /// Locks out other processes until the descriptor is closed. Each connection in WAL mode has a shared lock on

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/request_keys.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -107,7 +108,7 @@ TEST_CASE("a request may have run if its process ended or its deadline has passe
   keys.claimed("killed");
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
-  REQUIRE(child > 0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(keys.store->execute("UPDATE request_key SET pid = ? WHERE id = ?", std::int64_t{child},
                             keys.request("killed").id));
   const auto killed = *keys.keys->claim(*std::make_unique<KeyedRequest>(keys.request("killed")));
