@@ -15,8 +15,11 @@
 
 namespace rest_fcgi::gateway {
 
-Connections::Entry::Entry(Connections& connections, int socket)
-    : connections_(connections), socket_(socket), since_(system_clock().steady()) {
+Connections::Entry::Entry(Connections& connections, int socket, bool is_monitoring)
+    : connections_(connections),
+      socket_(socket),
+      is_monitoring_(is_monitoring),
+      since_(system_clock().steady()) {
   stage_ = Stage::request;
   const MutexLock lock(connections_.mutex_);
   is_awaited_ = !connections_.is_stopping_;
@@ -62,19 +65,20 @@ void Connections::sweep(SteadyTime now) {
 
 bool Connections::make_room(std::size_t most) {
   const MutexLock lock(mutex_);
-  return open_.size() - evicted_ < most || evict_locked();
+  return open_.size() - evicted_ < most || evict_locked(false);
 }
 
 bool Connections::close_one() {
   const MutexLock lock(mutex_);
-  return evicted_ != 0 || evict_locked();
+  return evicted_ != 0 || evict_locked(true);
 }
 
-bool Connections::evict_locked() {
+bool Connections::evict_locked(bool spares_monitoring) {
   Entry* first = nullptr;
   const auto loss = [](const Entry& entry) { return std::pair(entry.stage_.load(), entry.since_.load()); };
   for (Entry* entry : open_) {
     if (entry->stage_ == Stage::work || entry->is_evicted_) continue;
+    if (spares_monitoring && entry->is_monitoring_) continue;
     if (first == nullptr || loss(*entry) < loss(*first)) first = entry;
   }
   if (first == nullptr) return false;

@@ -27,8 +27,9 @@ class Connections {
   /// One open connection. Used by one thread at a time.
   class Entry {
    public:
-    /// Registers the connection. REQUIRES: `socket` stays open as long as the entry exists.
-    Entry(Connections& connections, int socket);
+    /// Registers the connection. With `is_monitoring`, `close_one` does not choose it. REQUIRES: `socket`
+    /// stays open as long as the entry exists.
+    Entry(Connections& connections, int socket, bool is_monitoring = false);
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
@@ -47,6 +48,7 @@ class Connections {
 
     Connections& connections_;
     const int socket_;
+    const bool is_monitoring_;
     std::atomic<Stage> stage_ = Stage::work;
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
@@ -64,7 +66,8 @@ class Connections {
   /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// Closes a connection that waits for its peer, and chooses it as `make_room` does. Does nothing while a
+  /// Closes a connection that waits for its peer, and chooses it as `make_room` does, but no connection for
+  /// monitoring. Does nothing while a
   /// connection that was chosen earlier is still open. Returns false if all connections are in the stage
   /// `work`.
   [[nodiscard]] bool close_one();
@@ -85,7 +88,7 @@ class Connections {
   }
 
  private:
-  bool evict_locked() REQUIRES(mutex_);
+  bool evict_locked(bool spares_monitoring) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::condition_variable one_closed_;

@@ -99,6 +99,10 @@ void Store::note_outcome(const Result<void>& outcome) {
   if (is_corrupt_) return;
   // Only the error `unavailable` comes from the database. Other errors come from the caller's function.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
+  // A disk that is almost full takes small writes between the failures of large ones.
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (!outcome) last_failure_ = now;
+  if (outcome && now < last_failure_ + 1s) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
   // While the database fails, callers get the error at once and do not wait for the lock of another process.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";

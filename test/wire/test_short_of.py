@@ -76,6 +76,7 @@ def test_a_full_disk_refuses_asynchronous_jobs_and_logins_only(small_disk, start
     assert good(api, login(api)) == good(api, token) == 200
     assert api.request("POST", "/logout", headers=session(ended)).status == 200
     assert good(api, ended) == 401
+    daemon.await_log("writing to the database works again")
     assert daemon.log().count("writing to the database works again") == 1
 
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
@@ -123,6 +124,7 @@ class Store {
   CommitObserver commit_observer_ GUARDED_BY(mutex_);
   std::unique_ptr<Connection> maintainer_;
   std::atomic<bool> is_writable_ = true;
+  SteadyTime last_failure_ GUARDED_BY(mutex_);  // The time of the last write that failed.
   std::atomic<bool> is_corrupt_ = false;
 
   Mutex sync_mutex_;  // A caller of `sync` holds this mutex while it waits for the disk.

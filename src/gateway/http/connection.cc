@@ -81,7 +81,7 @@ HttpConnection::HttpConnection(Shared& shared, std::shared_ptr<const HttpPort> p
       port_(std::move(port)),
       peer_(std::move(peer)),
       transport_(std::move(socket), port_->tls.get()),
-      entry_(shared_.http_connections, transport_.socket().native_handle()),
+      entry_(shared_.http_connections, transport_.socket().native_handle(), port_->options.is_monitoring),
       writer_(transport_, entry_, port_->options.send_timeout),
       buffer_(port_->options.max_head_size + kBodyBuffer) {}
 
