@@ -45,7 +45,8 @@ TEST_CASE("a program that is ended gets SIGTERM, then SIGKILL, and leaves no chi
       {"trap '' TERM; (sleep 1000; sleep 1000) & echo $!; while :; do sleep 0.05; done", milliseconds(100),
        -SIGKILL},
       // This child process leaves the group and the session of the program.
-      {"setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000", milliseconds(100), -SIGTERM},
+      {"setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000", std::chrono::seconds(2),
+       -SIGTERM},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
