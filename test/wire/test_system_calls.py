@@ -18,7 +18,8 @@ from support.rest import serving
 
 REQUESTS = 400
 # SQLite takes 4 locks (fcntl) for a read after a commit, and 4 for the commit. Nothing reads pages from the disk.
-MOST = {"fcntl": 9, "pread64": 0.1, "pwrite64": 3.3, "sched_yield": 0, "close": 0.1, "ioctl": 0.1, "read": 1.1, "write": 2.1}
+# The checkpoint of each second makes some more calls, which count more on a slow host.
+MOST = {"fcntl": 10.5, "pread64": 0.1, "pwrite64": 3.9, "sched_yield": 0, "close": 0.1, "ioctl": 0.1, "read": 1.1, "write": 2.1}
 
 pytestmark = [
     NEEDS_PTRACE,
