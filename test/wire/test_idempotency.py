@@ -3,7 +3,6 @@
 
 import itertools
 import json
-import random
 import shutil
 import signal
 import threading
@@ -44,21 +43,13 @@ def test_no_repeated_request_runs_twice(shared, directory, keep, capsys):
     folder.mkdir()
     folder.chmod(0o777)
     clients = retries.Retries([unit.address for unit in units], folder, count, seed=43)
-    chance, is_over = random.Random(7), threading.Event()
     kills = itertools.count()
 
     def kill_one():
-        while not is_over.wait(chance.uniform(0.3, 1.5)):
-            units[1].replace(signal.SIGKILL)
-            next(kills)
+        units[1].replace(signal.SIGKILL)
+        next(kills)
 
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    try:
-        clients.run(REQUESTS)
-    finally:
-        is_over.set()
-        killer.join()
+    clients.run_with_kills(REQUESTS, kill_one, 1.5)
     with capsys.disabled():
         counts = clients.close(f"{next(kills)} kills")
     assert counts["200"] and counts["200 replayed"] and counts["422"] and counts["409"]

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 import json
-import random
 import signal
-import threading
 
 import pytest
 from rows import local, user
@@ -19,22 +17,14 @@ def test_no_repeated_request_runs_twice_on_minions_of_a_master(start_engine, tmp
     clients = retries.Retries(
         [engine.address for engine in engines], tmp_path, lambda path: local("wire.count", "ms-0", arg=[path]), seed=43
     )
-    chance, is_over = random.Random(7), threading.Event()
 
     def kill_one():
-        while not is_over.wait(chance.uniform(0.5, 2)):
-            engines[-1].kill(signal.SIGKILL)
-            engines[-1].wait()
-            engines.append(start_engine({"log_level": "warning"}))
-            clients.addresses[1] = engines[-1].address
+        engines[-1].kill(signal.SIGKILL)
+        engines[-1].wait()
+        engines.append(start_engine({"log_level": "warning"}))
+        clients.addresses[1] = engines[-1].address
 
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    try:
-        clients.run(REQUESTS)
-    finally:
-        is_over.set()
-        killer.join()
+    clients.run_with_kills(REQUESTS, kill_one, 2)
     with capsys.disabled():
         counts = clients.close(f"{len(engines) - 2} kills in front of a master")
     assert counts["200"] and counts["200 replayed"] and counts["422"]

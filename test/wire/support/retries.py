@@ -90,6 +90,22 @@ class Retries:
         join(workers, 3600)
         assert not self.failures, self.failures
 
+    def run_with_kills(self, number, kill, longest_pause):
+        """The same as `run`. Meanwhile calls `kill` again and again, after pauses of up to `longest_pause` seconds."""
+        chance, is_over = random.Random(7), threading.Event()
+
+        def kill_often():
+            while not is_over.wait(chance.uniform(longest_pause / 5, longest_pause)):
+                kill()
+
+        killer = threading.Thread(target=kill_often)
+        killer.start()
+        try:
+            self.run(number)
+        finally:
+            is_over.set()
+            killer.join()
+
     def _check(self, request):
         path = self._folder / request.key
         runs = len(path.read_text().splitlines()) if path.exists() else 0
