@@ -116,7 +116,7 @@ function turnPage(jid) {
   refresh();
 }
 
-// ---- Own jobs of a user who may not list jobs: kept in this tab until the logout, without arguments
+// ---- If the rules forbid jobs.list_jobs, this tab keeps the user's own jobs, without arguments, until the logout
 function rememberJobs() {
   if (mayListJobs() || at("inside").hidden) return;
   const own = [...jobs.values()].filter((job) => job.isOwn && !isQuery(job)).slice(-50);

@@ -18,7 +18,7 @@ async function listFunctions(client) {
   return Object.fromEntries(listed.map((name) => [name, null]));
 }
 
-// The names in the rules of the user, for a user who may not list functions.
+// Returns the functions that the user's rules name. The page offers them if the rules forbid sys.list_functions.
 function namesInRules() {
   const rules = knowsRules() ? perms.flatMap((rule) => (typeof rule === "string" ? rule : Object.values(rule).flat())) : [];
   return rules.map((rule) => (typeof rule === "string" ? rule : Object.keys(rule)[0])).filter((name) => /^\w+\.\w+$/.test(name));
