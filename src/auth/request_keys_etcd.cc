@@ -17,9 +17,9 @@
 
 // A request in etcd is one key:
 //   key    ROOT-idempotency/ID. ID is the hash of the user and the Idempotency-Key.
-//   value  one line of JSON, a line end, and the body of the reply. The JSON is {"content": HASH, "jids":
-//   "...",
-//          "boot": ID, "pid": N, "start": N, "until": N, "lease": N, "status": N, "type": "..."}.
+//   value  one line of JSON, a line end, and the body of the reply. The JSON is
+//          {"content": HASH, "jids": "...", "boot": ID, "pid": N, "start": N, "until": N, "lease": N,
+//           "status": N, "type": "..."}.
 //          `boot` is the boot id of the process's host. `lease` makes each claim differ. The other members
 //          are as in the table `request_key`.
 //   lease  a day. Each key has its own lease.

@@ -144,7 +144,7 @@ Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& pu
   // With a job id of this program, the caller can find the job even if the master's reply is lost.
   const bool may_choose_jid = publication.what == What::call && is_surely_allowed(permit);
   std::string jid(load->jid);
-  if (jid.empty() && may_choose_jid) jid = permit.jid().empty() ? runtime_->next_jid() : permit.jid();
+  if (jid.empty() && may_choose_jid) jid = jid_of(permit);
   load->jid = jid;
   bool is_sent = false;
   Result<master::Job> job = client_.call(
@@ -284,7 +284,7 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const bool goes_inline = !*grant || (credentials.kind == auth::Credentials::Kind::eauth &&
                                        is_token_without_permissions(**grant));
   const auth::Credentials token = goes_inline ? auth::Credentials() : token_of(**grant);
-  const std::string jid = permit.jid().empty() ? runtime_->next_jid() : permit.jid();
+  const std::string jid = jid_of(permit);
   master::Started started{jid, format("salt/wheel/{}", jid)};
   started.is_accepted = false;
   auto slot = runtime_->workers().reserve(permit.user(), 1);
@@ -296,7 +296,7 @@ Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
 }
 
 Result<master::SshReply> SaltMaster::ssh(const Permit& permit, std::size_t max_bytes) {
-  std::string jid = permit.jid().empty() ? runtime_->next_jid() : permit.jid();
+  std::string jid = jid_of(permit);
   auto reply = ssh_.run(permit.chunk().local(), jid, permit.deadline(), max_bytes, runtime_->stop_token());
   if (!reply) return with_jid(std::move(reply).error(), jid);
   return master::SshReply{std::move(jid), *std::move(reply)};

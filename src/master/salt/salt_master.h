@@ -56,6 +56,10 @@ class SaltMaster final : public master::Master {
   /// Returns whether the rules of external_auth allow the permit's chunk for all minions of its target. If
   /// the Salt master refuses a load that has a job id, it shows the load and its token on its event bus.
   [[nodiscard]] static bool is_surely_allowed(const master::Permit& permit);
+  /// Returns the id that `prepare` has chosen, or a new one.
+  [[nodiscard]] std::string jid_of(const master::Permit& permit) const {
+    return permit.jid().empty() ? runtime_->next_jid() : permit.jid();
+  }
   Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                            const MasterClient::Before& before) const;
   struct StartedRunner {
