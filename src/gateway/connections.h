@@ -66,10 +66,9 @@ class Connections {
   /// longest. Returns false if all connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// Closes a connection that waits for its peer, and chooses it as `make_room` does, but no connection for
-  /// monitoring. Does nothing while a
-  /// connection that was chosen earlier is still open. Returns false if all connections are in the stage
-  /// `work`.
+  /// Closes a connection that waits for its peer. Chooses it as `make_room` does, but not among connections
+  /// to the port for monitoring. Does nothing while a connection that was chosen earlier is still open.
+  /// Returns false if there is none to choose.
   [[nodiscard]] bool close_one();
 
   /// Begins the shutdown: `sweep` closes connections that have waited for a request longer than `kFarewell`,
