@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxQuoted = 64;
 
-bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
-}
-
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) noexcept {
@@ -48,7 +44,8 @@ std::size_t first_bad_byte(std::string_view text) noexcept {
 std::string excerpt(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most;
-  while (end > 0 && continues_character(text[end])) --end;
+  // A byte 10xxxxxx continues a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return std::string(text.substr(0, end)) + "...";
 }
 

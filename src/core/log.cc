@@ -140,12 +140,10 @@ std::string escaped(std::string_view message) {
   return out;
 }
 
-bool is_plain(std::string_view message) {
-  return std::all_of(message.begin(), message.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
-}
-
 std::string in_one_line(std::string message) {
-  return is_plain(message) ? std::move(message) : escaped(message);
+  const bool is_plain =
+      std::all_of(message.begin(), message.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+  return is_plain ? std::move(message) : escaped(message);
 }
 
 void write(Level level, std::string_view message) {

@@ -28,6 +28,16 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+std::vector<std::string_view> split(std::string_view text, std::string_view delimiter) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = text.find(delimiter); end != std::string_view::npos; end = text.find(delimiter)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + delimiter.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
 std::optional<char> percent_byte(std::string_view text) noexcept {
   if (text.size() < 3 || text[0] != '%') return std::nullopt;
   const auto byte = parse_number<unsigned char>(text.substr(1, 2), 16);

@@ -75,6 +75,25 @@ class HeldError {
   std::unique_ptr<Error> error_;
 };
 
+template <class T>
+class [[nodiscard]] Result;
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  [[gnu::cold]] Result(Error error) : error_(std::move(error)) {}
+
+  [[nodiscard]] bool ok() const noexcept { return !error_.has_error(); }
+  explicit operator bool() const noexcept { return ok(); }
+
+  [[nodiscard]] const Error& error() const& { return *error_; }
+  [[nodiscard]] Error&& error() && { return std::move(*error_); }
+
+ private:
+  HeldError error_;
+};
+
 /// A value or an `Error`. A Result is not thread-safe.
 template <class T>
 class [[nodiscard]] Result {
@@ -94,24 +113,11 @@ class [[nodiscard]] Result {
   [[nodiscard]] const Error& error() const& { return *std::get<1>(content_); }
   [[nodiscard]] Error&& error() && { return std::move(*std::get<1>(content_)); }
 
+  /// Returns success without the value, or the error.
+  [[nodiscard]] Result<void> without_value() && { return ok() ? Result<void>() : std::move(*this).error(); }
+
  private:
   std::variant<T, HeldError> content_;
-};
-
-template <>
-class [[nodiscard]] Result<void> {
- public:
-  Result() = default;
-  [[gnu::cold]] Result(Error error) : error_(std::move(error)) {}
-
-  [[nodiscard]] bool ok() const noexcept { return !error_.has_error(); }
-  explicit operator bool() const noexcept { return ok(); }
-
-  [[nodiscard]] const Error& error() const& { return *error_; }
-  [[nodiscard]] Error&& error() && { return std::move(*error_); }
-
- private:
-  HeldError error_;
 };
 
 }  // namespace rest_fcgi

@@ -60,6 +60,9 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 /// Returns the words between white space, as Python's `split()`. The words borrow from `text`.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
+/// Returns the parts of the text between delimiters. Parts may be empty. REQUIRES: `delimiter` is not empty.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
+
 /// Returns the text before the first `separator`. Removes the text and the separator from `rest`. Without a
 /// separator, takes all of `rest`.
 inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
