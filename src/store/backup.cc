@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <string_view>
-#include <utility>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
@@ -60,12 +59,6 @@ Result<UniqueFd> lock_out_others(const std::string& path) {
   const bool is_known = ::fcntl(database.get(), F_OFD_GETLK, &bytes) == 0 && bytes.l_pid > 0;
   return unusable(format("found {} that uses it, expected none: stop the service first",
                          is_known ? format("the process {}", bytes.l_pid) : "a process"));
-}
-
-/// Writes the log of a process that was killed into the database, because the log is removed. A damaged
-/// database has no use for its log.
-void merge_log(const std::string& path) {
-  static_cast<void>(Connection::open(path, "SELECT count(*) FROM sqlite_schema"));
 }
 
 Result<void> copy_bytes(int from, int to) {
@@ -120,7 +113,9 @@ Result<void> restore(const std::string& path, int copy) {
   const std::string folder_path = path.substr(0, path.rfind('/'));
   const Result<UniqueFd> folder = open_private_folder(folder_path);
   if (!folder) return unusable(format("store: its folder {} {}", folder_path, folder.error().message));
-  merge_log(path);
+  // Writes the log of a process that was killed into the database, because the log is removed. A damaged
+  // database has no use for its log.
+  static_cast<void>(Connection::open(path, "SELECT count(*) FROM sqlite_schema"));
   const auto lock = lock_out_others(path);
   if (!lock) return failed(lock.error());
   const std::string fresh = path + ".restore";

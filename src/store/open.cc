@@ -159,16 +159,6 @@ Result<void> check_new_file(const std::string& path) {
   return why ? unusable_file(path, *why) : Result<void>();
 }
 
-Result<void> check_database(const std::string& path) {
-  auto connection = Connection::open_unlocked(path);
-  if (!connection) return unusable_file(path, connection.error().message);
-  const Result<bool> is_made = has_tables(**connection);
-  // After a crash, the newest content of some pages can be in the write-ahead log only, which an unlocked
-  // connection does not read.
-  const bool is_in_log = (*connection)->is_corrupt() && ::access((path + "-wal").c_str(), F_OK) == 0;
-  return is_made || is_in_log ? Result<void>() : unusable_file(path, is_made.error().message);
-}
-
 }  // namespace
 
 Result<void> Store::check(const Options& options) {
@@ -190,7 +180,13 @@ Result<void> Store::check(const Options& options) {
   if (auto why = why_untrusted(file)) return unusable_file(path, format("it {}", *why));
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0)
     return unusable_file(path, format("cannot open it for writing: {}", errno_text()));
-  return check_database(path);
+  auto connection = Connection::open_unlocked(path);
+  if (!connection) return unusable_file(path, connection.error().message);
+  const Result<bool> is_made = has_tables(**connection);
+  // After a crash, the newest content of some pages can be in the write-ahead log only, which an unlocked
+  // connection does not read.
+  const bool is_in_log = (*connection)->is_corrupt() && ::access((path + "-wal").c_str(), F_OK) == 0;
+  return is_made || is_in_log ? Result<void>() : unusable_file(path, is_made.error().message);
 }
 
 Error unusable(std::string message) {

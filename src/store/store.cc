@@ -33,11 +33,8 @@ Result<void> Store::sync() {
   // A sync of another caller that began after this call has also synced the commits of this caller.
   if (syncs_begun_ != begun && last_sync_) return {};
   ++syncs_begun_;
-  const auto touch = [](Connection& connection) -> Result<void> {
-    const auto done = connection.execute(kTouch);
-    return done ? Result<void>() : done.error();
-  };
-  last_sync_ = commit(touch, true);
+  last_sync_ =
+      commit([](Connection& connection) { return connection.execute(kTouch).without_value(); }, true);
   return last_sync_;
 }
 
@@ -56,14 +53,7 @@ Result<void> Store::commit(const Write& write, bool is_durable) noexcept {
   return outcome;
 }
 
-Result<void> Store::read(const Read& read) {
-  const MutexLock lock(mutex_);
-  Result<void> done = read(*connection_);
-  if (!done && connection_->is_corrupt()) note_corruption(done.error());
-  return done;
-}
-
-Result<void> Store::read_long(const Read& read) {
+Result<void> Store::read_long(const std::function<Result<void>(Connection&)>& read) {
   if (path_.empty()) return this->read(read);
   const auto reader = Connection::open(path_, "PRAGMA query_only = 1");
   if (!reader) return reader.error();
@@ -76,13 +66,8 @@ Result<std::int64_t> Store::used_bytes() {
   constexpr const char* kUsed =
       "SELECT (page_count - freelist_count) * page_size"
       " FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
-  std::int64_t bytes = 0;
-  Result<void> done = read([&](Connection& connection) -> Result<void> {
-    const auto used = connection.number(kUsed);
-    bytes = used ? used->value_or(0) : 0;
-    return used ? Result<void>() : used.error();
-  });
-  return done ? Result(bytes) : std::move(done).error();
+  const auto used = read([](Connection& connection) { return connection.number(kUsed); });
+  return used ? Result(used->value_or(0)) : used.error();
 }
 
 /// Other parts of a corrupt database may still be written. A success therefore does not end this state.

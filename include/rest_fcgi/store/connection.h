@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "rest_fcgi/core/result.h"
 
@@ -89,6 +90,18 @@ class Connection {
     };
     const Result<void> read = each(sql, take, values...);
     return read ? Result(found) : read.error();
+  }
+
+  /// Returns the result of `make` for the first row, or std::nullopt if there is no row.
+  template <class Make, class... Values>
+  auto first(const char* sql, const Make& make, const Values&... values) {
+    std::optional<decltype(make(std::declval<const Row&>()))> made;
+    const auto take = [&](const Row& row) {
+      made = make(row);
+      return false;
+    };
+    const Result<void> read = each(sql, take, values...);
+    return read ? Result(std::move(made)) : read.error();
   }
 
   template <class Inside>

@@ -65,15 +65,19 @@ class Store {
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   Result<void> sync();
 
-  /// A function that reads from a connection. It must not write and must not call the store.
-  using Read = std::function<Result<void>(Connection&)>;
-
-  /// Calls `read` with a connection that sees all earlier commits. Meanwhile no other thread reads or writes,
-  /// so `read` must end within milliseconds.
-  Result<void> read(const Read& read);
+  /// Returns the Result of `inside(connection)`. The connection sees all earlier commits. Meanwhile no other
+  /// thread reads or writes, so `inside` must end within milliseconds. REQUIRES: `inside` does not write and
+  /// does not call the store.
+  template <class Inside>
+  auto read(const Inside& inside) {
+    const MutexLock lock(mutex_);
+    auto done = inside(*connection_);
+    if (!done && connection_->is_corrupt()) note_corruption(done.error());
+    return done;
+  }
 
   /// The same for a `read` that may take long. Opens a connection, which takes longer than a short read.
-  Result<void> read_long(const Read& read);
+  Result<void> read_long(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
 
