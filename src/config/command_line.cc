@@ -200,14 +200,10 @@ Result<void> read_copy(const po::variables_map& values, const char* option, Comm
   return {};
 }
 
-Result<void> read_nothing(const po::variables_map& /*values*/, CommandLine& /*command_line*/) {
-  return {};
-}
-
 struct ActionOption {
   const char* name;
   CommandLine::Action action;
-  Result<void> (*read)(const po::variables_map&, CommandLine&) = read_nothing;
+  Result<void> (*read)(const po::variables_map&, CommandLine&) = nullptr;
 };
 
 constexpr ActionOption kActions[] = {
@@ -267,7 +263,7 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
   }
   if (chosen == nullptr) return {};
   command_line.action = chosen->action;
-  return chosen->read(values, command_line);
+  return chosen->read == nullptr ? Result<void>() : chosen->read(values, command_line);
 }
 
 Result<CommandLine> command_line_of(const po::variables_map& values) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "config/sections.h"
-#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::config {
@@ -135,12 +134,6 @@ std::int64_t default_number() {
   return static_cast<std::int64_t>(hash % kMostHosts);
 }
 
-bool uses_etcd(const returner::Options& options) {
-  const auto& others = options.ext_job_cache;
-  return options.etcd.is_chosen || options.master_job_cache == "etcd" ||
-         std::find(others.begin(), others.end(), "etcd") != others.end();
-}
-
 /// `path` is the key that messages show.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
@@ -172,29 +165,6 @@ void check_file_root(Reader& embedded, const Settings& settings) {
   }
 }
 
-void read_host_number(Reader& section, Settings& settings) {
-  std::size_t number = static_cast<std::size_t>(default_number());
-  section.count("host_number", number, {0, kMostHosts - 1});
-  if (uses_etcd(settings.returner)) {
-    settings.embedded.jid_share = {kMostHosts, static_cast<std::int64_t>(number)};
-  }
-  section.note_start_key("host_number", settings.embedded.jid_share.mine);
-}
-
-void read_python(Reader& embedded, embedded::ModuleOptions& options) {
-  embedded.absolute_path("python", options.python);
-  const Node* node = embedded.value("python");
-  if (node == nullptr || !options.python.starts_with('/')) return;
-  options.python_key = mistake_at(node->place, embedded.path_to("python")).message;
-  std::error_code error;
-  const bool is_file = std::filesystem::is_regular_file(options.python, error);
-  if (is_file && ::access(options.python.c_str(), X_OK) != 0) error.assign(errno, std::generic_category());
-  if (is_file && !error) return;
-  embedded.unexpected(*node, "python",
-                      format("the absolute path of the program of Python 3.9 or newer: {}",
-                             error ? error.message() : "the path is not a file"));
-}
-
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   if (const Node* folders = embedded.list("module_dirs")) {
     for (const Node& folder : folders->items) {
@@ -208,7 +178,17 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
   embedded.text("script_user", options.script_user);
   embedded.program_or_socket("run_helper", options.run_helper);
-  read_python(embedded, options);
+  embedded.absolute_path("python", options.python);
+  const Node* node = embedded.value("python");
+  if (node == nullptr || !options.python.starts_with('/')) return;
+  options.python_key = mistake_at(node->place, embedded.path_to("python")).message;
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(options.python, error);
+  if (is_file && ::access(options.python.c_str(), X_OK) != 0) error.assign(errno, std::generic_category());
+  if (is_file && !error) return;
+  embedded.unexpected(*node, "python",
+                      format("the absolute path of the program of Python 3.9 or newer: {}",
+                             error ? error.message() : "the path is not a file"));
 }
 
 }  // namespace
@@ -223,7 +203,12 @@ void read_embedded_section(Reader& section, Settings& settings) {
   embedded.at_start().count("max_queued", options.max_queued, {0, 1000000});
   embedded.absolute_path("file_root", options.modules.file_root);
   read_script_modules(embedded, options.modules);
-  read_host_number(section, settings);
+  std::size_t number = static_cast<std::size_t>(default_number());
+  section.count("host_number", number, {0, kMostHosts - 1});
+  if (settings.returner.etcd.is_chosen) {
+    settings.embedded.jid_share = {kMostHosts, static_cast<std::int64_t>(number)};
+  }
+  section.note_start_key("host_number", settings.embedded.jid_share.mine);
   check_file_root(embedded, settings);
   embedded.refuse_unknown_keys();
 }

@@ -85,13 +85,6 @@ void read_addresses(Reader& section, std::string_view key, std::vector<std::stri
 constexpr std::string_view kProxies =
     "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
 
-bool is_address_list(const Node& node) {
-  const auto items = items_of(node);
-  return std::all_of(items.begin(), items.end(), [](const Node& item) {
-    return item.is(Kind::string) && !item.text.empty() && item.text != "*";
-  });
-}
-
 /// Reads `auto` or a list of web servers. Refuses `*`, because every client could claim any address. Refuses
 /// a key without a value, because the value could mean all web servers or none.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
@@ -101,7 +94,11 @@ void read_proxies(Reader& section, FrontEnds& front_ends) {
     return section.note_start_key(kKey, "auto");
   }
   std::vector<std::string>& proxies = front_ends.trusted_proxies.emplace();
-  if (!is_address_list(*node)) return section.unexpected(*node, kKey, kProxies);
+  const std::span<const Node> items = items_of(*node);
+  const bool fits = std::all_of(items.begin(), items.end(), [](const Node& item) {
+    return item.is(Kind::string) && !item.text.empty() && item.text != "*";
+  });
+  if (!fits) return section.unexpected(*node, kKey, kProxies);
   section.texts(kKey, proxies, kProxies);
   const auto known = http::Addresses::make(proxies);
   if (!known) section.mistake(*node, kKey, known.error().message);
@@ -324,15 +321,6 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
-void read_streams(Reader& section, Settings& settings) {
-  if (const auto seen_by = section.choice("events", {"by_rule", "everybody"})) {
-    settings.client.events_for_everybody = *seen_by == "everybody";
-  }
-  section.count("max_streams", settings.streams.max_streams, {1, 100000});
-  settings.gateway.max_streams = settings.streams.max_streams;
-  section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
-}
-
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   static constexpr std::string_view kUnix = "unix:";
   if (!node.is(Kind::string)) return std::nullopt;
@@ -362,12 +350,6 @@ void read_metrics(Reader& section, Settings& settings) {
   metrics.at_start().flag("on_api", settings.front_ends.has_metrics_on_api);
   metrics.at_start().flag("ignore_test", settings.front_ends.ignores_tests);
   metrics.refuse_unknown_keys();
-}
-
-bool is_reachable(const FrontEnds& front_ends, Module module) {
-  const auto is_here = [module](const auto& mount) { return mount.second == module; };
-  return has(front_ends.http, module) ||
-         std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
 void raise_body_limit(Settings& settings) {
@@ -414,7 +396,12 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_served(section, front_ends);
   read_mounts(section, front_ends);
   read_proxies(section, front_ends);
-  read_streams(section, settings);
+  if (const auto seen_by = section.choice("events", {"by_rule", "everybody"})) {
+    settings.client.events_for_everybody = *seen_by == "everybody";
+  }
+  section.count("max_streams", settings.streams.max_streams, {1, 100000});
+  settings.gateway.max_streams = settings.streams.max_streams;
+  section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
   read_metrics(section, settings);
   section.at_start().flag("health", front_ends.health);
   section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});
@@ -434,12 +421,13 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   settings.netapi.eauths = enabled_eauths(settings);
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
   for (const Module module : front_ends.served) {
-    if (!is_reachable(front_ends, module)) {
-      section.findings().warn(
-          format("rest_fcgi: netapi: {} cannot be reached: set a port in its section, or a path for it in "
-                 "rest_fcgi: mount",
-                 name_of(module)));
-    }
+    const bool is_mounted = std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(),
+                                        [module](const auto& mount) { return mount.second == module; });
+    if (is_mounted || has(front_ends.http, module)) continue;
+    section.findings().warn(
+        format("rest_fcgi: netapi: {} cannot be reached: set a port in its section, or a path for it in "
+               "rest_fcgi: mount",
+               name_of(module)));
   }
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "config/sections.h"
 #include "rest_fcgi/core/address.h"
@@ -100,15 +99,6 @@ void require(Reader& from, std::string_view key, std::string_view other) {
     from.mistake(*found, key, format("found no {}, expected both keys", other));
 }
 
-void read_login(Reader& from, etcd::Options& options) {
-  from.text("etcd.username", options.username);
-  Secret password;
-  from.secret("etcd.password", password);
-  require(from, "etcd.username", "etcd.password");
-  require(from, "etcd.password", "etcd.username");
-  if (!password.empty()) options.password = std::make_shared<const Secret>(std::move(password));
-}
-
 /// Salt's cache `etcd` reads these keys, but Salt's returner and this program do not.
 void warn_of_protocol(Reader& from, bool has_tls) {
   for (const std::string_view key : {"etcd.protocol", "etcd.ca_cert", "etcd.cert"}) {
@@ -122,33 +112,32 @@ void warn_of_protocol(Reader& from, bool has_tls) {
   }
 }
 
-void read_tls(Reader& from, etcd::Options& options) {
-  from.absolute_path("etcd.ca", options.ca);
-  from.absolute_path("etcd.client_cert", options.client_cert);
-  from.absolute_path("etcd.client_key", options.client_key);
+Profile read_profile(Reader from) {
+  Profile profile;
+  etcd::Options& client = profile.client;
+  from.text("etcd.username", client.username);
+  Secret password;
+  from.secret("etcd.password", password);
+  require(from, "etcd.username", "etcd.password");
+  require(from, "etcd.password", "etcd.username");
+  if (!password.empty()) client.password = std::make_shared<const Secret>(std::move(password));
+  from.absolute_path("etcd.ca", client.ca);
+  from.absolute_path("etcd.client_cert", client.client_cert);
+  from.absolute_path("etcd.client_key", client.client_key);
   require(from, "etcd.client_cert", "etcd.client_key");
   require(from, "etcd.client_key", "etcd.client_cert");
   // Without `etcd.ca`, Salt connects without TLS, and the certificate of the client has no effect.
   require(from, "etcd.client_cert", "etcd.ca");
-  warn_of_protocol(from, !options.ca.empty());
-}
-
-void read_encoding(Reader& from, Profile& profile) {
+  warn_of_protocol(from, !client.ca.empty());
+  read_endpoints(from, client);
   from.flag("etcd.require_v2", profile.require_v2);
   from.flag("etcd.encode_values", profile.encode_values);
   bool encode_keys = false;
   from.flag("etcd.encode_keys", encode_keys);
-  if (!encode_keys) return;
-  from.unexpected(*from.value("etcd.encode_keys"), "etcd.encode_keys",
-                  "false: rest_fcgi cannot find jobs whose keys are encoded");
-}
-
-Profile read_profile(Reader from) {
-  Profile profile;
-  read_login(from, profile.client);
-  read_tls(from, profile.client);
-  read_endpoints(from, profile.client);
-  read_encoding(from, profile);
+  if (encode_keys) {
+    from.unexpected(*from.value("etcd.encode_keys"), "etcd.encode_keys",
+                    "false: rest_fcgi cannot find jobs whose keys are encoded");
+  }
   return profile;
 }
 
@@ -191,14 +180,6 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// In etcd, tokens always use API v3.
-void read_place_of_tokens(Reader& top, auth::Options& options) {
-  if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
-  std::string name;
-  top.text("etcd.returner", name);
-  options.tokens_in_etcd.emplace().cluster = read_profile(profile_named(top, "etcd.returner", name)).client;
-}
-
 /// Reads `keep_jobs_seconds`. As in Salt 3006 and 3007, `keep_jobs` counts, in hours, if only `keep_jobs`
 /// differs from its default.
 void read_age_of_jobs(Reader& top, std::chrono::seconds& age) {
@@ -230,7 +211,13 @@ void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
   settings.store.may_be_in_memory = !read_names(top, options);
   if (uses_etcd(top, options)) read_etcd_returner(top, options.etcd);
-  read_place_of_tokens(top, settings.auth);
+  if (top.choice("eauth_tokens", {"localfs", kEtcd}) == kEtcd) {
+    std::string name;
+    top.text("etcd.returner", name);
+    // In etcd, tokens always use API v3.
+    settings.auth.tokens_in_etcd.emplace().cluster =
+        read_profile(profile_named(top, "etcd.returner", name)).client;
+  }
   read_age_of_jobs(top, options.keep_jobs_seconds);
   top.note_start_key("master_job_cache", options.master_job_cache);
   top.note_start_key("ext_job_cache", joined(options.ext_job_cache, ","));

@@ -9,7 +9,6 @@
 #include "config/reader.h"
 #include "config/sections.h"
 #include "rest_fcgi/config/config.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/users.h"
 
@@ -54,33 +53,25 @@ void read_threads(Reader& section, gateway::Options& options) {
   section.at_start().count("max_waiting", options.max_waiting, {0, kThreads.most});
 }
 
-void read_timeouts(Reader& section, Settings& settings) {
+void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   gateway::Options& options = settings.gateway;
+  read_state_dir(section, top, settings);
+  read_socket(section, options);
+  read_threads(section, options);
   section.at_start().seconds("receive_timeout", options.receive_timeout, kTenthOfASecond, kDay);
   options.send_timeout = options.receive_timeout;
   section.at_start().seconds("idle_thread_timeout", options.idle_thread_timeout, kTenthOfASecond, kDay);
   section.at_start().seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
   section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
   section.bytes("max_reply_bytes", settings.client.max_reply_bytes, {1024, 64 * kGiB});
-}
-
-void read_logs(Reader& section, Settings& settings) {
+  section.at_start().bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
+  section.count("max_chunks", settings.netapi.lowstate.max_chunks, {1, 10000});
   section.log_level("log_level", settings.log.level);
   section.absolute_path("log_file", settings.log.file);
   section.absolute_path("audit_log", settings.log.audit_file);
   if (const auto chosen = section.choice("audit_format", {"text", "json"})) {
     settings.netapi.audit_as_json = *chosen == "json";
   }
-}
-
-void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
-  read_state_dir(section, top, settings);
-  read_socket(section, settings.gateway);
-  read_threads(section, settings.gateway);
-  read_timeouts(section, settings);
-  section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
-  section.count("max_chunks", settings.netapi.lowstate.max_chunks, {1, 10000});
-  read_logs(section, settings);
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_front_ends(section, top, settings);
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});

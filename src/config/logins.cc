@@ -192,17 +192,6 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Each cause of waiting during a login, such as PAM, may block at most a fifth of all threads.
-void bound_waiting(Settings& settings) {
-  const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
-  auth::Options& auth = settings.auth;
-  auth.login_guard.threads = settings.gateway.max_threads;
-  auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
-  auth.login_guard.max_queued = most;
-  auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);
-  settings.salt.max_waiting_logins = std::min(settings.salt.max_waiting_logins, most);
-}
-
 }  // namespace
 
 void leave_to_master(std::string_view mistake, Settings& settings) {
@@ -242,7 +231,14 @@ std::vector<std::string> enabled_eauths(const Settings& settings) {
 void read_logins(Reader& section, Settings& settings) {
   section.program_or_socket("pam_helper", settings.auth.pam.helper);
   read_login_guard(section.section("login_guard"), settings.auth.login_guard);
-  bound_waiting(settings);
+  // Each cause of waiting during a login, such as PAM, may block at most a fifth of all threads.
+  const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
+  auth::Options& auth = settings.auth;
+  auth.login_guard.threads = settings.gateway.max_threads;
+  auth.login_guard.max_delayed = std::min(auth.login_guard.max_delayed, most);
+  auth.login_guard.max_queued = most;
+  auth.pam.max_waiting = std::min(auth.pam.max_waiting, most);
+  settings.salt.max_waiting_logins = std::min(settings.salt.max_waiting_logins, most);
 }
 
 }  // namespace rest_fcgi::config

@@ -35,20 +35,6 @@ Error cannot_read(const std::string& path, int cause) {
   return failure(path, format("cannot be read: {}{}", why_unreadable(path, cause), hint));
 }
 
-Result<void> check(const std::string& path, const struct stat& status) {
-  if (!S_ISREG(status.st_mode)) return failure(path, "found a folder or device, expected a regular file");
-  if ((status.st_mode & S_IWOTH) != 0) {
-    return failure(path, format("found mode {:04o}, with which every user may change this file, expected a "
-                                "mode such as 0640: chmod o-w",
-                                status.st_mode & 07777U));
-  }
-  if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
-    return failure(path,
-                   format("found a file of {} bytes, expected at most {}", status.st_size, kLargestFile));
-  }
-  return {};
-}
-
 /// A file of the configuration and its owner.
 using Owned = std::pair<std::string, uid_t>;
 
@@ -59,7 +45,16 @@ Result<std::string> read_file(const std::string& path, std::vector<Owned>& owner
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return cannot_read(path, errno);
-  if (auto checked = check(path, status); !checked) return std::move(checked).error();
+  if (!S_ISREG(status.st_mode)) return failure(path, "found a folder or device, expected a regular file");
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return failure(path, format("found mode {:04o}, with which every user may change this file, expected a "
+                                "mode such as 0640: chmod o-w",
+                                status.st_mode & 07777U));
+  }
+  if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
+    return failure(path,
+                   format("found a file of {} bytes, expected at most {}", status.st_size, kLargestFile));
+  }
   owners.emplace_back(path, status.st_uid);
   auto text = read_to_end(file.get(), kLargestFile);
   if (!text) return cannot_read(path, errno);

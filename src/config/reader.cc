@@ -13,17 +13,13 @@
 namespace rest_fcgi::config {
 namespace {
 
-std::int64_t unit_of(char suffix) {
-  constexpr std::string_view kUnits = "kmg";
-  const std::size_t at = kUnits.find(lower(suffix));
-  return at == std::string_view::npos ? 0 : std::int64_t{1} << (10 * (at + 1));
-}
-
 std::optional<std::int64_t> bytes_in(const Node& node) {
   if (node.is(Kind::integer)) return yaml::to_integer(node.text);
   if (!node.is(Kind::string) || node.text.size() < 2) return std::nullopt;
   const std::string number = node.text.substr(0, node.text.size() - 1);
-  const std::int64_t unit = unit_of(node.text.back());
+  constexpr std::string_view kUnits = "kmg";
+  const std::size_t at = kUnits.find(lower(node.text.back()));
+  const std::int64_t unit = at == std::string_view::npos ? 0 : std::int64_t{1} << (10 * (at + 1));
   std::int64_t bytes = 0;
   if (unit == 0 || yaml::kind_of_plain(number) != Kind::integer) return std::nullopt;
   const auto count = yaml::to_integer(number);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -82,11 +81,6 @@ std::string master_line(const salt::Options& options) {
 
 /// The names of the log levels, in the order of `log::Level`.
 constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error", "quiet"};
-
-std::string log_line(const log::Options& options) {
-  return format("{} to {}", kLevelNames[static_cast<std::size_t>(options.level)],
-                options.file.empty() ? "standard error" : options.file);
-}
 
 std::string url_of(const gateway::HttpOptions& options) {
   return (options.ssl_crt.empty() ? "http://" : "https://") + host_port_text(options.host, options.port);
@@ -184,14 +178,6 @@ std::vector<std::string> notes(const Settings& settings) {
   return notes;
 }
 
-void write_embedded(JsonWriter& writer, const embedded::Options& options) {
-  writer.begin_object().key("max_workers").integer(static_cast<std::int64_t>(options.max_workers));
-  writer.key("max_queued").integer(static_cast<std::int64_t>(options.max_queued));
-  writer.key("minions").begin_array();
-  for (const embedded::MinionOptions& minion : options.minions) writer.string(minion.id);
-  writer.end_array().end_object();
-}
-
 }  // namespace
 
 bool takes_hooks(const Settings& settings) {
@@ -252,7 +238,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("minions", minions == 0 ? "1, named after this host" : std::to_string(minions));
     line("limits", "no states, no file or pillar roots, no packages; see modules.md");
   }
-  line("log", log_line(settings.log));
+  line("log", format("{} to {}", kLevelNames[static_cast<std::size_t>(settings.log.level)],
+                     settings.log.file.empty() ? "standard error" : settings.log.file));
   const std::string& audit = settings.log.audit_file;
   line("audit", format("{} to {}", settings.netapi.audit_as_json ? "json" : "text",
                        audit.empty() ? "the log" : audit));
@@ -294,9 +281,13 @@ Json config_values(const Settings& settings, const Node& master_file) {
   for (const master::NodegroupOptions& group : settings.embedded.nodegroups) {
     write_strings(writer.key(group.name), group.words);
   }
-  writer.end_object().key("rest_fcgi").begin_object().key("embedded");
-  write_embedded(writer, settings.embedded);
-  writer.key("engine").string("embedded").end_object();
+  const embedded::Options& embedded = settings.embedded;
+  writer.end_object().key("rest_fcgi").begin_object().key("embedded").begin_object();
+  writer.key("max_workers").integer(static_cast<std::int64_t>(embedded.max_workers));
+  writer.key("max_queued").integer(static_cast<std::int64_t>(embedded.max_queued));
+  writer.key("minions").begin_array();
+  for (const embedded::MinionOptions& minion : embedded.minions) writer.string(minion.id);
+  writer.end_array().end_object().key("engine").string("embedded").end_object();
   writer.key("rest_timeout").number(seconds_of(settings.client.rest_timeout));
   if (master_file.find("saltgui_full_return") == nullptr) writer.key("saltgui_full_return").boolean(true);
   if (master_file.find("saltgui_templates") == nullptr) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -90,14 +88,6 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   }
 }
 
-void warn_of_blacklist(Reader& top) {
-  const Node* blacklist = top.value("publisher_acl_blacklist");
-  if (blacklist == nullptr || blacklist->entries.empty()) return;
-  top.findings().warn(
-      blacklist->place,
-      "publisher_acl_blacklist: this key has no effect; only external_auth decides what users may do");
-}
-
 /// Keys for features of a Salt master that the engine `embedded` does not have.
 constexpr std::string_view kKeysOfMasters =
     "reactor engines schedule event_return peer peer_run publisher_acl client_acl ext_pillar master_tops "
@@ -127,7 +117,11 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   top.whole_seconds("token_expire", settings.auth.token_expire, {1, kYearInSeconds});
   read_token_life_rule(top, settings.auth.token_expire_user_override);
   read_job_caches(top, settings);
-  warn_of_blacklist(top);
+  const Node* blacklist = top.value("publisher_acl_blacklist");
+  if (blacklist == nullptr || blacklist->entries.empty()) return;
+  top.findings().warn(
+      blacklist->place,
+      "publisher_acl_blacklist: this key has no effect; only external_auth decides what users may do");
 }
 
 /// The key `interface` has the address on which the master listens. For 0.0.0.0 and `::`, returns the
@@ -181,12 +175,6 @@ void read_workers(Reader& top, std::size_t& workers) {
                                            [](const Node& item) { return item.text == "*"; });
     if (takes_all) pool.count("worker_count", workers, kWorkers);
   }
-}
-
-void read_transport(Reader& top) {
-  const Node* transport = top.value("transport");
-  if (transport == nullptr || (transport->is(Kind::string) && transport->text == "zeromq")) return;
-  top.unexpected(*transport, "transport", "zeromq");
 }
 
 /// Returns the groups of `nodegroups`, which is a map, or a list of maps (Salt's `repack_dictlist`).
@@ -243,7 +231,7 @@ void read_real_master(Reader& top, const std::string& root_dir, Settings& settin
   top.note_start_key("interface", options.interface);
   read_port(top, "ret_port", options.ret_port);
   read_port(top, "tcp_master_pub_port", options.tcp_master_pub_port);
-  read_transport(top);
+  top.choice("transport", {"zeromq"});
   read_port(top, "tcp_master_pull_port", options.tcp_master_pull_port);
   options.sock_dir = sock_dir;
   top.note_start_key("sock_dir", options.sock_dir);

@@ -7,11 +7,8 @@
 #include <vector>
 
 #include "config/reader.h"
-#include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/master/embedded/options.h"
-#include "rest_fcgi/master/salt/options.h"
 
 /// Functions that read parts of the master file into options. The functions add mistakes and warnings to a
 /// Findings.

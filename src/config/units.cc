@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
