@@ -3,9 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "rest_fcgi/command/command.h"

@@ -58,22 +58,20 @@ constexpr const char* kReserveJids =
 
 Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
                                            const Api& api, const Runtime& runtime) {
+  netapi::Options common = settings.netapi;
+  common.refusals = runtime.refusals;
+  common.request_keys = runtime.request_keys;
   if (module == netapi::Module::rest_cherrypy) {
     netapi::RestCherrypyOptions options = settings.rest_cherrypy;
-    options.common.refusals = runtime.refusals;
-    options.common.request_keys = runtime.request_keys;
+    options.common = std::move(common);
     return netapi::make_rest_cherrypy(options, api.client, runtime.streams, system_clock());
   }
   if (module == netapi::Module::rest_tornado) {
     netapi::RestTornadoOptions options = settings.rest_tornado;
-    options.common.refusals = runtime.refusals;
-    options.common.request_keys = runtime.request_keys;
+    options.common = std::move(common);
     return netapi::make_rest_tornado(options, api.client, runtime.streams, system_clock());
   }
-  netapi::Options options = settings.netapi;
-  options.refusals = runtime.refusals;
-  options.request_keys = runtime.request_keys;
-  return netapi::make_rest_wsgi(options, api.client, system_clock());
+  return netapi::make_rest_wsgi(common, api.client, system_clock());
 }
 
 /// Requests with an Idempotency-Key are remembered where the hosts share jobs or tokens, else in the store.

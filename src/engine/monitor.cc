@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "rest_fcgi/core/text.h"
@@ -129,11 +128,6 @@ void write_store(metrics::Writer& writer, store::Store& store) {
   }));
 }
 
-void write_checks(metrics::Writer& writer, const std::vector<metrics::Check>& checks) {
-  writer.metric(metrics::Type::gauge, "rest_fcgi_ready", "Whether a check of /ready succeeds.");
-  for (const metrics::Check& check : checks) writer.sample({{"check", check.name}}, check.ok ? 1 : 0);
-}
-
 /// Prometheus sends the token as `Authorization: Bearer TOKEN`, other clients as `X-Auth-Token: TOKEN`.
 SecretView token_of(const http::Environ& environ) {
   static constexpr std::string_view kBearer = "Bearer ";
@@ -186,7 +180,11 @@ void Monitor::add_metrics(const gateway::Options& gateway) {
                                        {"durable"}})](std::chrono::nanoseconds time, bool is_durable) {
         times.with({is_durable ? "true" : "false"}).observe(time);
       });
-  registry_->on_collect([this](metrics::Writer& writer) { write_checks(writer, health_.checks()); });
+  registry_->on_collect([this](metrics::Writer& writer) {
+    const std::vector<metrics::Check> checks = health_.checks();
+    writer.metric(metrics::Type::gauge, "rest_fcgi_ready", "Whether a check of /ready succeeds.");
+    for (const metrics::Check& check : checks) writer.sample({{"check", check.name}}, check.ok ? 1 : 0);
+  });
   metrics::add_process_metrics(*registry_);
   registry_->on_collect([gateway](metrics::Writer& writer) { write_certificates(writer, gateway); });
 }

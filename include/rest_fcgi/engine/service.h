@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <memory>
 #include <string>
 
 #include "rest_fcgi/config/config.h"
-#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
