@@ -135,26 +135,21 @@ RequestMetrics::RequestMetrics(Registry& registry)
   });
 }
 
-Response RequestMetrics::count(const std::string& module, const http::Application& application,
-                               const Environ& environ) {
-  const bool is_known = environ.received != std::chrono::steady_clock::time_point();
-  const auto start = is_known ? environ.received : std::chrono::steady_clock::now();
-  in_flight_.fetch_add(1, std::memory_order_relaxed);
-  Response response = application(environ);
-  in_flight_.fetch_sub(1, std::memory_order_relaxed);
-  const std::string_view client = response.metric_label.empty() ? "none" : response.metric_label;
-  requests_.with({module, digits_of(response.status), client}).add();
-  times_.with({client}).observe(std::chrono::steady_clock::now() - start);
-  return response;
-}
-
 void RequestMetrics::count_refused(std::string_view module, Status status) {
   requests_.with({module, digits_of(status), "none"}).add();
 }
 
 http::Application RequestMetrics::counted(std::string module, http::Application application) {
   return [this, module = std::move(module), application = std::move(application)](const Environ& environ) {
-    return count(module, application, environ);
+    const bool is_known = environ.received != std::chrono::steady_clock::time_point();
+    const auto start = is_known ? environ.received : std::chrono::steady_clock::now();
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    Response response = application(environ);
+    in_flight_.fetch_sub(1, std::memory_order_relaxed);
+    const std::string_view client = response.metric_label.empty() ? "none" : response.metric_label;
+    requests_.with({module, digits_of(response.status), client}).add();
+    times_.with({client}).observe(std::chrono::steady_clock::now() - start);
+    return response;
   };
 }
 

@@ -2,26 +2,18 @@
 #include "rest_fcgi/metrics/registry.h"
 
 #include <map>
+#include <type_traits>
 
 namespace rest_fcgi::metrics {
 namespace {
 
-Type type_of(const Counter&) {
-  return Type::counter;
-}
-Type type_of(const Gauge&) {
-  return Type::gauge;
-}
-Type type_of(const Histogram&) {
-  return Type::histogram;
-}
+template <class Metric>
+constexpr Type kTypeOf = std::is_same_v<Metric, Counter> ? Type::counter
+                         : std::is_same_v<Metric, Gauge> ? Type::gauge
+                                                         : Type::histogram;
 
-void write_value(Writer& writer, const Labels& labels, const Counter& counter) {
-  writer.sample(labels, counter.value());
-}
-
-void write_value(Writer& writer, const Labels& labels, const Gauge& gauge) {
-  writer.sample(labels, gauge.value());
+void write_value(Writer& writer, const Labels& labels, const auto& counter_or_gauge) {
+  writer.sample(labels, counter_or_gauge.value());
 }
 
 /// OpenMetrics compares the label `le` as text, so the bound 1 is written as `1.0`.
@@ -57,7 +49,7 @@ void Family<Metric>::write(Writer& writer, const std::vector<std::string>& value
 
 template <class Metric>
 void Family<Metric>::write(Writer& writer) const {
-  writer.metric(type_of(other_), description_.name, description_.help);
+  writer.metric(kTypeOf<Metric>, description_.name, description_.help);
   const MutexLock lock(mutex_);
   std::map<std::vector<std::string>, const Metric*> sorted;
   for (const auto& [values, metric] : series_) sorted.emplace(values, metric.get());

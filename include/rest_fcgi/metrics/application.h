@@ -53,9 +53,6 @@ class RequestMetrics {
   void count_refused(std::string_view module, http::Status status);
 
  private:
-  http::Response count(const std::string& module, const http::Application& application,
-                       const http::Environ& environ);
-
   Family<Counter>& requests_;
   Family<Histogram>& times_;
   std::atomic<std::int64_t> in_flight_ = 0;
