@@ -77,7 +77,12 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials, Ste
   const Eauth* eauth = eauth_named(eauths_, credentials.eauth);
   const auto verify = [&](const Credentials& brought) -> Result<Grant> {
     const Login login{brought.username, brought.password, brought.remote, deadline};
-    if (eauth == nullptr) return refuse_unknown_eauth(login);
+    if (eauth == nullptr) {
+      // Checks the password with the back end `file`, so that the refusal takes as long as a wrong password.
+      // The time therefore does not show which back ends are enabled.
+      if (const Eauth* file = eauth_named(eauths_, "file")) static_cast<void>(file->verify(login));
+      return Error{ErrorKind::authentication, "the back end is not enabled"};
+    }
     auto verdict = eauth->verify(login);
     if (!verdict) return std::move(verdict).error();
     if (!verdict->good) return Error{ErrorKind::authentication, "unknown user or wrong password"};
@@ -89,13 +94,6 @@ Result<Identity> Authenticator::authenticate(const Credentials& credentials, Ste
   const auto grant = logins_->login(credentials, verify, deadline, stamp);
   if (!grant) return grant.error();
   return Identity((*grant)->name, (*grant)->eauth, (*grant)->groups);
-}
-
-/// First checks the password with the back end `file`, so that the refusal takes as long as a wrong password.
-/// The time therefore does not show which back ends are enabled.
-Error Authenticator::refuse_unknown_eauth(const Login& login) const {
-  if (const Eauth* file = eauth_named(eauths_, "file")) static_cast<void>(file->verify(login));
-  return {ErrorKind::authentication, "the back end is not enabled"};
 }
 
 Result<TokenLogin> Authenticator::make_token(const Identity& identity,

@@ -19,7 +19,9 @@ std::optional<Result<Eauth>> make_eauth(const EauthOptions& one, const Options& 
   if (one.name == "file") return make_file_eauth(one, limiter);
   if (one.name == "pam") return make_pam_eauth(options.pam);
   if (one.name == "sharedsecret") return make_sharedsecret_eauth(options.sharedsecret);
-  if (one.name == "auto" && options.allow_auto_eauth) return make_auto_eauth();
+  if (one.name == "auto" && options.allow_auto_eauth) {
+    return Eauth{"auto", [](const Login&) -> Result<Verdict> { return Verdict{true}; }};
+  }
   const std::string_view why = one.name == "auto"
                                    ? "it accepts any password; `rest_fcgi: allow_auto_eauth: true` enables it"
                                    : "unknown back end, expected file, pam, sharedsecret or auto";
@@ -41,10 +43,6 @@ SteadyTime::duration RefusalTime::of(SteadyTime::duration passed) {
 
 void RefusalTime::wait(SteadyTime begun) {
   std::this_thread::sleep_until(begun + of(std::chrono::steady_clock::now() - begun));
-}
-
-Eauth make_auto_eauth() {
-  return {"auto", [](const Login&) -> Result<Verdict> { return Verdict{true}; }};
 }
 
 Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {

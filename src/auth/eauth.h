@@ -74,8 +74,6 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret);
 /// not thread-safe and need root. Errors: configuration, for a malformed service.
 Result<Eauth> make_pam_eauth(const PamOptions& options);
 
-Eauth make_auto_eauth();
-
 /// Makes the back ends that `external_auth` enables. Logs unknown ones, and `auto` without
 /// `allow_auto_eauth`. Errors: configuration, for a back end that cannot work with its settings.
 Result<std::vector<Eauth>> make_eauths(const Options& options,

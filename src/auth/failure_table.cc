@@ -40,14 +40,10 @@ struct Entry {
 };
 
 Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
-  Entry entry;
-  const auto take = [&](const store::Row& row) {
-    entry = {row.number(0), time_at(row.number(1))};
-    return false;
-  };
-  Result<void> read = from.each(kFindFailure, take, key);
-  if (!read) return std::move(read).error();
-  return entry.until > now ? entry : Entry();
+  const auto make = [](const store::Row& row) { return Entry{row.number(0), time_at(row.number(1))}; };
+  const auto found = from.first(kFindFailure, make, key);
+  if (!found) return found.error();
+  return *found && (*found)->until > now ? **found : Entry();
 }
 
 FailureTable::Count count_of(const Entry& entry, const FailureTable::Limit& limit, WallTime now) {
@@ -65,17 +61,11 @@ FailureTable::FailureTable(std::shared_ptr<store::Store> store, const Clock& clo
 
 Result<FailureTable::Count> FailureTable::find(const std::string& key, const Limit& limit) {
   const WallTime now = clock_.wall();
-  Entry entry;
-  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
-    const auto found = entry_of(from, key, now);
-    if (!found) return found.error();
-    entry = *found;
-    return {};
-  });
-  if (!read) return std::move(read).error();
-  if (entry.failures == 0) return Count();
-  note_active(entry.until);
-  return count_of(entry, limit, now);
+  const auto entry = store_->read([&](Connection& from) { return entry_of(from, key, now); });
+  if (!entry) return entry.error();
+  if (entry->failures == 0) return Count();
+  note_active(entry->until);
+  return count_of(*entry, limit, now);
 }
 
 Result<FailureTable::Count> FailureTable::add(const std::string& key, const Limit& limit) {
@@ -88,8 +78,7 @@ Result<FailureTable::Count> FailureTable::add(const std::string& key, const Limi
     if (entry.failures >= limit.tries) return {};
     if (++entry.failures == 1) entry.until = now + limit.window;
     if (entry.failures >= limit.tries) entry.until = now + limit.refuse;
-    const auto put = connection.execute(kPutFailure, key, entry.failures, row_time(entry.until));
-    return put ? Result<void>() : put.error();
+    return connection.execute(kPutFailure, key, entry.failures, row_time(entry.until)).without_value();
   });
   if (!added) return std::move(added).error();
   note_active(entry.until);
@@ -97,8 +86,7 @@ Result<FailureTable::Count> FailureTable::add(const std::string& key, const Limi
 }
 
 Result<void> FailureTable::reset(const std::string& key) {
-  const auto removed = store_->execute(kRemoveFailure, key);
-  return removed ? Result<void>() : removed.error();
+  return store_->execute(kRemoveFailure, key).without_value();
 }
 
 void FailureTable::note_active(WallTime until) {
@@ -108,11 +96,10 @@ void FailureTable::note_active(WallTime until) {
 }
 
 Result<void> FailureTable::refresh() {
-  return store_->read([this](Connection& from) -> Result<void> {
-    const auto until = from.number(kActiveUntil);
-    if (until) note_active(time_at(until->value_or(0)));
-    return until ? Result<void>() : until.error();
-  });
+  const auto until = store_->read([](Connection& from) { return from.number(kActiveUntil); });
+  if (!until) return until.error();
+  note_active(time_at(until->value_or(0)));
+  return {};
 }
 
 void FailureTable::maintain() {

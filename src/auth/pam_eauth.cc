@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "auth/eauth.h"
@@ -21,7 +20,6 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::auth {

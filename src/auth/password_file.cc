@@ -61,16 +61,11 @@ Result<FileSettings> settings_of(const Options& options) {
 /// Returns `line` with the user and the stored password in their fields, and keeps the other fields.
 std::string with_user(std::string_view line, const FieldLayout& layout, std::string_view user,
                       std::string_view stored) {
-  std::vector<std::string> fields;
-  for (std::size_t end = 0; end != std::string_view::npos;) {
-    end = line.find(layout.separator);
-    fields.emplace_back(line.substr(0, end));
-    if (end != std::string_view::npos) line.remove_prefix(end + layout.separator.size());
-  }
+  std::vector<std::string_view> fields = split(line, layout.separator);
   fields.resize(std::max({fields.size(), layout.username + 1, layout.password + 1}));
   fields[layout.username] = user;
   fields[layout.password] = stored;
-  std::string text = std::move(fields.front());
+  std::string text(fields.front());
   for (std::size_t i = 1; i < fields.size(); ++i) text.append(layout.separator).append(fields[i]);
   return text;
 }

@@ -32,14 +32,8 @@ constexpr const char* kRemoveUsers =
 
 template <class... Values>
 Result<bool> has_row(store::Store& store, const char* sql, const Values&... values) {
-  bool is_found = false;
-  Result<void> read = store.read([&](store::Connection& from) -> Result<void> {
-    const auto found = from.number(sql, values...);
-    if (!found) return found.error();
-    is_found = found->has_value();
-    return {};
-  });
-  return read ? Result(is_found) : std::move(read).error();
+  const auto found = store.read([&](store::Connection& from) { return from.number(sql, values...); });
+  return found ? Result(found->has_value()) : found.error();
 }
 
 }  // namespace

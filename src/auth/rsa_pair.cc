@@ -5,7 +5,6 @@
 #include <array>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

@@ -46,17 +46,13 @@ class TokenTable final : public TokenBackend {
   }
 
   Result<std::optional<TokenRecord>> find(const std::string& hash) override {
-    std::optional<TokenRecord> record;
-    const auto take = [&](const store::Row& row) {
+    const auto record_in = [](const store::Row& row) {
       const JsonDocument groups = own_document(Json::trusted(std::string(row.text(2))));
-      record = {std::string(row.text(0)), std::string(row.text(1)),
-                read_groups(groups.root()).value_or(std::vector<std::string>()), time_at(row.number(3)),
-                time_at(row.number(4))};
-      return false;
+      return TokenRecord{std::string(row.text(0)), std::string(row.text(1)),
+                         read_groups(groups.root()).value_or(std::vector<std::string>()),
+                         time_at(row.number(3)), time_at(row.number(4))};
     };
-    Result<void> read =
-        store_->read([&](store::Connection& from) { return from.each(kFindToken, take, hash); });
-    return read ? Result(std::move(record)) : std::move(read).error();
+    return store_->read([&](store::Connection& from) { return from.first(kFindToken, record_in, hash); });
   }
 
   Result<void> add(const std::string& hash, const TokenRecord& record) override {
@@ -65,8 +61,7 @@ class TokenTable final : public TokenBackend {
       const auto put = connection.execute(kAddToken, hash, record.name, record.eauth, groups.text(),
                                           row_time(record.start), row_time(record.expire));
       if (!put) return put.error();
-      const auto removed = connection.execute(kRemoveOldest, record.name, record.eauth, kMostOfUser);
-      return removed ? Result<void>() : removed.error();
+      return connection.execute(kRemoveOldest, record.name, record.eauth, kMostOfUser).without_value();
     });
     return added ? store_->sync() : added;
   }

@@ -20,7 +20,6 @@ class Logins;
 class PasswordHashLimiter;
 class Tokens;
 struct Eauth;
-struct Login;
 
 struct TokenLogin {
   Secret token;
@@ -67,7 +66,6 @@ class Authenticator {
 
  private:
   Authenticator();
-  [[nodiscard]] Error refuse_unknown_eauth(const Login& login) const;
 
   std::vector<Eauth> eauths_;
   TokenLifeRule token_life_rule_;
