@@ -72,8 +72,7 @@ Result<RangeReply> Client::range(const RangeRequest& request, Deadline deadline)
 }
 
 Result<void> Client::put(const PutRequest& request, Deadline deadline) {
-  const auto answer = cluster_->call("/kv/put", to_json(request), Effect::writes, deadline);
-  return answer ? Result<void>() : answer.error();
+  return cluster_->call("/kv/put", to_json(request), Effect::writes, deadline).without_value();
 }
 
 Result<std::optional<KeyValue>> Client::delete_key(const std::string& key, Deadline deadline) {
@@ -105,8 +104,7 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
 
 Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
   const Json body = written_object([&](JsonWriter& writer) { write_int64(writer, "ID", id); });
-  auto answer = cluster_->call("/lease/revoke", body.text(), Effect::writes, deadline);
-  return answer ? Result<void>() : std::move(answer).error();
+  return cluster_->call("/lease/revoke", body.text(), Effect::writes, deadline).without_value();
 }
 
 std::string prefix_end(std::string_view prefix) {

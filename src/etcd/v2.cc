@@ -88,14 +88,6 @@ Result<std::string> v2_path(std::string_view key) {
   return path;
 }
 
-std::string v2_form(const PutV2& request) {
-  std::string form = "value=" + percent_encoded(request.value);
-  if (request.ttl) form += format("&ttl={}", request.ttl->count());
-  if (request.must_be_new) form += "&prevExist=false";
-  if (request.prev_value) form += "&prevValue=" + percent_encoded(*request.prev_value);
-  return form;
-}
-
 Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url) {
   if (reply.status != 200 && reply.status != 201) return refusal(reply, url);
   JsonDocument document;
@@ -123,12 +115,15 @@ Result<std::optional<NodeV2>> Client::get_v2(std::string_view key, bool recursiv
 Result<void> Client::put_v2(const PutV2& request, Deadline deadline) {
   Result<std::string> path = v2_path(request.key);
   if (!path) return std::move(path).error();
-  const std::string form = v2_form(request);
+  std::string form = "value=" + percent_encoded(request.value);
+  if (request.ttl) form += format("&ttl={}", request.ttl->count());
+  if (request.must_be_new) form += "&prevExist=false";
+  if (request.prev_value) form += "&prevValue=" + percent_encoded(*request.prev_value);
   const bool has_condition = request.must_be_new || request.prev_value;
-  Result<NodeV2> node =
-      cluster_->call_v2({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
-                        has_condition ? Effect::writes_once : Effect::writes, deadline);
-  return node ? Result<void>() : std::move(node).error();
+  return cluster_
+      ->call_v2({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
+                has_condition ? Effect::writes_once : Effect::writes, deadline)
+      .without_value();
 }
 
 }  // namespace rest_fcgi::etcd

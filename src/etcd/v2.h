@@ -20,8 +20,6 @@ namespace rest_fcgi::etcd {
 /// the key is `.` or `..`, because etcd would redirect such a request to another key.
 Result<std::string> v2_path(std::string_view key);
 
-[[nodiscard]] std::string v2_form(const PutV2& request);
-
 /// Reads the node in a reply. `url` is the member's URL for error messages. Error messages contain no value
 /// of a key.
 [[nodiscard]] Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url);

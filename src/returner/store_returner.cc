@@ -120,15 +120,11 @@ class StoreReturner final : public Returner {
     const std::optional<JidKey> key = key_of(jid);
     if (!key) return {};
     return store_->transact([&](Connection& connection) -> Result<void> {
-      std::optional<std::vector<std::string>> all;
-      const auto take = [&](const Row& row) {
-        all = strings_in(row.text(0));
-        return false;
-      };
-      if (Result<void> read = connection.each(kMinions, take, *key); !read || !all) return read;
-      add_minions(*all, minions);
-      const auto set = connection.execute(kSetMinions, *key, strings_json(*all));
-      return set ? Result<void>() : set.error();
+      const auto strings = [](const Row& row) { return strings_in(row.text(0)); };
+      auto all = connection.first(kMinions, strings, *key);
+      if (!all || !*all) return std::move(all).without_value();
+      add_minions(**all, minions);
+      return connection.execute(kSetMinions, *key, strings_json(**all)).without_value();
     });
   }
 
@@ -140,15 +136,9 @@ class StoreReturner final : public Returner {
   }
 
   Result<std::optional<Load>> get_load(std::string_view jid) const override {
-    std::optional<Load> load;
     const std::optional<JidKey> key = key_of(jid);
-    if (!key) return load;
-    const auto take = [&](const Row& row) {
-      load = load_in(row);
-      return false;
-    };
-    Result<void> read = store_->read([&](Connection& from) { return from.each(kLoad, take, *key); });
-    return read ? Result(std::move(load)) : std::move(read).error();
+    if (!key) return std::optional<Load>();
+    return store_->read([&](Connection& from) { return from.first(kLoad, load_in, *key); });
   }
 
   Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override {
@@ -190,8 +180,7 @@ class StoreReturner final : public Returner {
  private:
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
-    const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);
-    return added ? Result<void>() : added.error();
+    return to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out).without_value();
   }
 
   void clean() {

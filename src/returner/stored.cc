@@ -91,10 +91,7 @@ void add_minions(std::vector<std::string>& minions, const std::vector<std::strin
 }
 
 std::string strings_json(const std::vector<std::string>& strings) {
-  std::string text;
-  JsonWriter writer(text);
-  write_strings(writer, strings);
-  return text;
+  return written_json([&](JsonWriter& writer) { write_strings(writer, strings); }).text();
 }
 
 std::vector<std::string> strings_in(std::string_view json) {

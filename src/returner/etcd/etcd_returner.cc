@@ -132,10 +132,7 @@ class EtcdReturner : public Returner {
                                                quoted_excerpt(minion))};
   }
 
-  Result<void> append(const OutboxRow& row) {
-    const Result<bool> appended = outbox_->append(row);
-    return appended ? Result<void>() : appended.error();
-  }
+  Result<void> append(const OutboxRow& row) { return outbox_->append(row).without_value(); }
 
   Result<void> flush_outbox() const {
     Result<void> flushed = outbox_->flush();
@@ -266,8 +263,7 @@ std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options o
       client = *std::move(made);
     }
     if (uses_v2) {
-      const auto found = client->get_v2("/", false, deadline);
-      return found ? Result<void>() : found.error();
+      return client->get_v2("/", false, deadline).without_value();
     }
     using etcd::Compare;
     // No client puts this key, so the condition that it exists is false.
@@ -275,8 +271,7 @@ std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options o
     request.compare.push_back(
         {.key = key, .target = Compare::Target::version, .result = Compare::Result::greater});
     request.success.push_back({etcd::PutRequest{.key = key, .value = "1"}});
-    const auto asked = client->txn(request, deadline);
-    return asked ? Result<void>() : asked.error();
+    return client->txn(request, deadline).without_value();
   };
 }
 

@@ -95,9 +95,10 @@ Result<bool> Outbox::append(const OutboxRow& row) {
     if (!taken) return taken.error();
     bytes = *taken;
     if (!bytes) return {};
-    const auto added = connection.execute(kAppend, row.stamp.time_since_epoch().count(), row.key, row.load,
-                                          row.returns, row.minions, row.is_placeholder);
-    return added ? Result<void>() : added.error();
+    return connection
+        .execute(kAppend, row.stamp.time_since_epoch().count(), row.key, row.load, row.returns, row.minions,
+                 row.is_placeholder)
+        .without_value();
   });
   if (!appended) return appended.error();
   note_room(bytes.has_value(), bytes.value_or(0));
@@ -229,13 +230,9 @@ Result<void> Outbox::deliver(SteadyTime deadline) {
 }
 
 bool Outbox::may_deliver() {
-  bool has_rows = false;
-  const Result<void> looked = store_->read([&](Connection& connection) -> Result<void> {
-    const auto first = connection.number("SELECT min(id) FROM outbox");
-    has_rows = first && *first;
-    return {};
-  });
-  return looked && has_rows && take_lease();
+  const auto first =
+      store_->read([](Connection& connection) { return connection.number("SELECT min(id) FROM outbox"); });
+  return first && *first && take_lease();
 }
 
 Result<void> Outbox::note_delivered(std::int64_t last_id) {
@@ -243,8 +240,7 @@ Result<void> Outbox::note_delivered(std::int64_t last_id) {
     for (const char* sql : {kGiveRoomBack, kDelete}) {
       if (const auto done = connection.execute(sql, last_id); !done) return done.error();
     }
-    const auto cleared = connection.execute(kClearFailure);
-    return cleared ? Result<void>() : cleared.error();
+    return connection.execute(kClearFailure).without_value();
   });
   const MutexLock lock(mutex_);
   ++passes_;

@@ -5,9 +5,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
-#include <variant>
 
-#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/etcd/client.h"
