@@ -88,16 +88,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::vector<std::string_view> split(std::string_view text, std::string_view delimiter) {
-  std::vector<std::string_view> parts;
-  for (std::size_t end = text.find(delimiter); end != std::string_view::npos; end = text.find(delimiter)) {
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end + delimiter.size());
-  }
-  parts.push_back(text);
-  return parts;
-}
-
 std::vector<std::string_view> split_names(std::string_view list) {
   std::vector<std::string_view> names = split(list, ",");
   for (std::string_view& name : names) name = stripped(name);

@@ -46,9 +46,6 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// named pipe.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t limit = 4 << 20);
 
-/// Returns the parts of the text between delimiters. Parts may be empty. REQUIRES: `delimiter` is not empty.
-[[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
-
 /// Returns the names in a comma-separated list, without surrounding white space.
 [[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
 

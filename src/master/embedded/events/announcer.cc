@@ -188,24 +188,6 @@ std::vector<EventText> minion_start_events(std::string_view id, WallTime now) {
   return events;
 }
 
-EventText minion_gone_event(std::string_view id, WallTime now) {
-  return {"salt/key", written_object([&](JsonWriter& writer) {
-            writer.key("result").boolean(true).key("act").string("delete").key("id").string(id);
-            writer.key("_stamp").string(iso_stamp(now));
-          })};
-}
-
-EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now) {
-  constexpr std::string_view kStamp = "_stamp";
-  const Redaction redaction{Marks::kept, master::TextKind::plain};
-  return {std::string(tag), written_object([&](JsonWriter& writer) {
-            for (const JsonMember member : data.members()) {
-              if (member.key != kStamp) write_member(writer, member, redaction);
-            }
-            writer.key(kStamp).string(iso_stamp(now));
-          })};
-}
-
 }  // namespace
 
 bool is_master_call(const returner::Load& load) {
@@ -313,11 +295,23 @@ void Announcer::minion_start(std::string_view id) {
 
 void Announcer::minion_gone(std::string_view id) {
   if (observer_) observer_->minion_gone(id);
-  if (needs_events()) announce(minion_gone_event(id, now()));
+  if (!needs_events()) return;
+  announce({"salt/key", written_object([&](JsonWriter& writer) {
+              writer.key("result").boolean(true).key("act").string("delete").key("id").string(id);
+              writer.key("_stamp").string(iso_stamp(now()));
+            })});
 }
 
 void Announcer::fire(std::string_view tag, const JsonValue& data) {
-  if (needs_events()) announce(fired_event(tag, data, now()));
+  if (!needs_events()) return;
+  constexpr std::string_view kStamp = "_stamp";
+  const Redaction redaction{Marks::kept, master::TextKind::plain};
+  announce({std::string(tag), written_object([&](JsonWriter& writer) {
+              for (const JsonMember member : data.members()) {
+                if (member.key != kStamp) write_member(writer, member, redaction);
+              }
+              writer.key(kStamp).string(iso_stamp(now()));
+            })});
 }
 
 }  // namespace rest_fcgi::embedded

@@ -215,16 +215,6 @@ VirtualSigns virtual_signs(std::string_view cpuinfo) {
   return signs;
 }
 
-void write_process_grains(JsonWriter& writer) {
-  writer.key("uid").integer(::geteuid()).key("gid").integer(::getegid());
-  writer.key("username").string(user_name(::geteuid()).value_or(""));
-  writer.key("groupname").string(group_name(::getegid()).value_or(""));
-  writer.key("pid").integer(::getpid());
-  const std::string_view path = stripped(environment("PATH", ""));
-  write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
-  writer.key("shell").string(environment("SHELL", "/bin/sh"));
-}
-
 void write_machine_id_grain(JsonWriter& writer) {
   for (const char* file : {"/etc/machine-id", "/var/lib/dbus/machine-id"}) {
     const auto id = read_text(file);
@@ -232,6 +222,19 @@ void write_machine_id_grain(JsonWriter& writer) {
     writer.key("machine_id").string(stripped(*id));
     return;
   }
+}
+
+/// Writes the sizes of memory in MiB from the text of /proc/meminfo.
+void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
+  std::int64_t memory = 0;
+  std::int64_t swap = 0;
+  for (const std::string_view line : lines_of(meminfo)) {
+    const auto [key, value] = key_and_value(line);
+    const std::int64_t mib = parse_number<std::int64_t>(value.substr(0, value.find(' '))).value_or(0) / 1024;
+    if (key == "MemTotal") memory = mib;
+    if (key == "SwapTotal") swap = mib;
+  }
+  writer.key("mem_total").integer(memory).key("swap_total").integer(swap);
 }
 
 }  // namespace
@@ -258,27 +261,6 @@ void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo) {
   write_strings(writer.key("cpu_flags"), cpu.flags);
 }
 
-void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
-  std::int64_t memory = 0;
-  std::int64_t swap = 0;
-  for (const std::string_view line : lines_of(meminfo)) {
-    const auto [key, value] = key_and_value(line);
-    const std::int64_t mib = parse_number<std::int64_t>(value.substr(0, value.find(' '))).value_or(0) / 1024;
-    if (key == "MemTotal") memory = mib;
-    if (key == "SwapTotal") swap = mib;
-  }
-  writer.key("mem_total").integer(memory).key("swap_total").integer(swap);
-}
-
-void write_firmware_grains(JsonWriter& writer, const std::string& folder) {
-  for (const auto& [grain, file] : kFirmware) {
-    const auto text = read_text(format("{}/{}", folder, file));
-    if (!text) continue;
-    const std::string_view value = stripped(*text);
-    writer.key(grain).string(grain == "uuid" ? lower(value) : value);
-  }
-}
-
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs) {
   const Virtual* found = recognized(signs.container, kContainers);
   if (found == nullptr) found = recognized(signs.dmi, kMachines);
@@ -295,12 +277,23 @@ Json host_grains() {
     write_kernel_grains(writer, member_of(os.root(), "os_family").text() == "Debian");
     write_cpu_grains(writer, cpuinfo);
     write_memory_grains(writer, read_text("/proc/meminfo").value_or(""));
-    write_firmware_grains(writer, "/sys/class/dmi/id");
+    for (const auto& [grain, file] : kFirmware) {
+      const auto text = read_text(format("/sys/class/dmi/id/{}", file));
+      if (!text) continue;
+      const std::string_view value = stripped(*text);
+      writer.key(grain).string(grain == "uuid" ? lower(value) : value);
+    }
     write_virtual_grains(writer, virtual_signs(cpuinfo));
     write_host_network_grains(writer);
     writer.key("init").string(init_system());
     write_machine_id_grain(writer);
-    write_process_grains(writer);
+    writer.key("uid").integer(::geteuid()).key("gid").integer(::getegid());
+    writer.key("username").string(user_name(::geteuid()).value_or(""));
+    writer.key("groupname").string(group_name(::getegid()).value_or(""));
+    writer.key("pid").integer(::getpid());
+    const std::string_view path = stripped(environment("PATH", ""));
+    write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
+    writer.key("shell").string(environment("SHELL", "/bin/sh"));
     writer.key("saltversion").string(kSaltVersion).key("saltversioninfo").begin_array();
     for (const std::string_view number : split(kSaltVersion, ".")) writer.raw(number);
     writer.end_array();

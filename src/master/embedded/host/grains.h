@@ -29,12 +29,6 @@ inline constexpr std::string_view kSaltVersion = "3006.28";
 
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo);
 
-/// Writes the sizes of memory in MiB from the text of /proc/meminfo.
-void write_memory_grains(JsonWriter& writer, std::string_view meminfo);
-
-/// Writes the grains of the firmware from the readable files of a folder such as /sys/class/dmi/id.
-void write_firmware_grains(JsonWriter& writer, const std::string& folder);
-
 /// Values that show whether the host is a virtual machine or a container.
 struct VirtualSigns {
   /// The container's name that systemd or a container manager stored, or an empty text.
@@ -64,13 +58,9 @@ struct NetworkInterface {
   std::vector<Address> addresses;
 };
 
-/// Returns the network interfaces of this host in the kernel's order, or an empty list after an error.
-[[nodiscard]] std::vector<NetworkInterface> network_interfaces();
 void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface>& interfaces);
 
 void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route);
-
-void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);
 
 void write_host_network_grains(JsonWriter& writer);
 

@@ -130,6 +130,58 @@ void write_gateway(JsonWriter& writer, std::string_view key, const std::optional
   route&&* route ? writer.string(address_of_hex_digits(**route)) : writer.boolean(route.has_value());
 }
 
+void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
+  std::array<Words, 3> servers;
+  Words sort_list;
+  Words search;
+  Words options;
+  std::string_view domain;
+  for (const std::string_view line : lines_of(resolv_conf)) {
+    Words words = split_words(line.substr(0, line.find_first_of("#;")));
+    if (words.size() < 2) continue;
+    const std::string_view key = words[0];
+    words.erase(words.begin());
+    if (const auto address = IpAddress::parse(words[0]); address && key == "nameserver") {
+      servers[0].push_back(words[0]);
+      servers.at(address->version() == 4 ? 1 : 2).push_back(words[0]);
+    }
+    if (key == "domain") domain = words[0];
+    if (key == "search") search = words;
+    if (key == "sortlist") sort_list = words;
+    if (key == "options") options = words;
+  }
+  write_strings(writer.key("dns").begin_object().key("nameservers"), servers[0]);
+  write_strings(writer.key("ip4_nameservers"), servers[1]);
+  write_strings(writer.key("ip6_nameservers"), servers[2]);
+  write_strings(writer.key("sortlist"), sort_list);
+  write_strings(writer.key("domain").string(domain).key("search"), search);
+  write_strings(writer.key("options"), options);
+  writer.end_object();
+}
+
+/// Returns the network interfaces of this host in the kernel's order, or an empty list after an error.
+std::vector<NetworkInterface> network_interfaces() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
+  std::vector<NetworkInterface> interfaces;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    const std::string_view label = one->ifa_name;  // The label of an address, such as `eth0:1`.
+    const std::string_view name = label.substr(0, label.find(':'));
+    auto found = std::find_if(interfaces.begin(), interfaces.end(),
+                              [name](const NetworkInterface& interface) { return interface.name == name; });
+    if (found == interfaces.end()) found = interfaces.insert(found, {std::string(name), "", {}});
+    if (one->ifa_addr->sa_family == AF_PACKET) {
+      found->hw_addr = hw_addr_of(*one->ifa_addr);
+    } else if (const auto address = address_of(*one->ifa_addr)) {
+      const auto mask = one->ifa_netmask == nullptr ? std::nullopt : address_of(*one->ifa_netmask);
+      found->addresses.push_back({*address, mask ? mask->prefix_of_mask().value_or(0) : address->bits()});
+    }
+  }
+  return interfaces;
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -179,57 +231,6 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
   writer.key("ip_gw").boolean(inet || inet6);
   write_gateway(writer, "ip4_gw", inet);
   write_gateway(writer, "ip6_gw", inet6);
-}
-
-void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::array<Words, 3> servers;
-  Words sort_list;
-  Words search;
-  Words options;
-  std::string_view domain;
-  for (const std::string_view line : lines_of(resolv_conf)) {
-    Words words = split_words(line.substr(0, line.find_first_of("#;")));
-    if (words.size() < 2) continue;
-    const std::string_view key = words[0];
-    words.erase(words.begin());
-    if (const auto address = IpAddress::parse(words[0]); address && key == "nameserver") {
-      servers[0].push_back(words[0]);
-      servers.at(address->version() == 4 ? 1 : 2).push_back(words[0]);
-    }
-    if (key == "domain") domain = words[0];
-    if (key == "search") search = words;
-    if (key == "sortlist") sort_list = words;
-    if (key == "options") options = words;
-  }
-  write_strings(writer.key("dns").begin_object().key("nameservers"), servers[0]);
-  write_strings(writer.key("ip4_nameservers"), servers[1]);
-  write_strings(writer.key("ip6_nameservers"), servers[2]);
-  write_strings(writer.key("sortlist"), sort_list);
-  write_strings(writer.key("domain").string(domain).key("search"), search);
-  write_strings(writer.key("options"), options);
-  writer.end_object();
-}
-
-std::vector<NetworkInterface> network_interfaces() {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
-  std::vector<NetworkInterface> interfaces;
-  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const std::string_view label = one->ifa_name;  // The label of an address, such as `eth0:1`.
-    const std::string_view name = label.substr(0, label.find(':'));
-    auto found = std::find_if(interfaces.begin(), interfaces.end(),
-                              [name](const NetworkInterface& interface) { return interface.name == name; });
-    if (found == interfaces.end()) found = interfaces.insert(found, {std::string(name), "", {}});
-    if (one->ifa_addr->sa_family == AF_PACKET) {
-      found->hw_addr = hw_addr_of(*one->ifa_addr);
-    } else if (const auto address = address_of(*one->ifa_addr)) {
-      const auto mask = one->ifa_netmask == nullptr ? std::nullopt : address_of(*one->ifa_netmask);
-      found->addresses.push_back({*address, mask ? mask->prefix_of_mask().value_or(0) : address->bits()});
-    }
-  }
-  return interfaces;
 }
 
 void write_host_network_grains(JsonWriter& writer) {

@@ -62,8 +62,7 @@ Result<void> RunningTable::add(const returner::Load& load, std::string_view ret)
     if (load.metadata) writer.key("metadata").json(*load.metadata);
     write_strings(writer.key("ret").string(ret).key("minions"), load.minions);
   });
-  const auto added = store_->execute(kAdd, load.jid, pid_, start_, job.text());
-  return added ? Result<void>() : added.error();
+  return store_->execute(kAdd, load.jid, pid_, start_, job.text()).without_value();
 }
 
 void RunningTable::remove(std::string_view jid) {
@@ -92,8 +91,7 @@ Result<bool> RunningTable::drop(const Entry& entry) {
 }
 
 Result<void> RunningTable::request_kill(std::string_view jid, std::string_view minion) {
-  const auto requested = store_->execute(kRequestKill, jid, minion);
-  return requested ? Result<void>() : requested.error();
+  return store_->execute(kRequestKill, jid, minion).without_value();
 }
 
 std::vector<RunningTable::KillRequest> RunningTable::kill_requests() const {

@@ -9,17 +9,6 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& returns) {
-  writer.key("Result").begin_object();
-  for (const returner::JobReturn& ret : returns) {
-    writer.key(ret.minion).begin_object().key("return").json(ret.ret);
-    writer.key("retcode").integer(ret.retcode).key("success").boolean(ret.success);
-    if (!ret.out.empty()) writer.key("out").string(ret.out);
-    writer.end_object();
-  }
-  writer.end_object();
-}
-
 void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
   if (job) {
     write_description(writer, job->load);
@@ -28,7 +17,14 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
     writer.key("Error").string("Cannot contact returner or no job with this jid");
   }
   write_start_time(writer, jid);
-  write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
+  writer.key("Result").begin_object();
+  for (const returner::JobReturn& ret : job ? job->returns : std::vector<returner::JobReturn>()) {
+    writer.key(ret.minion).begin_object().key("return").json(ret.ret);
+    writer.key("retcode").integer(ret.retcode).key("success").boolean(ret.success);
+    if (!ret.out.empty()) writer.key("out").string(ret.out);
+    writer.end_object();
+  }
+  writer.end_object();
 }
 
 Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
@@ -91,18 +87,6 @@ Result<Json> exit_success(const MasterContext& context, const BoundArguments& ar
   });
 }
 
-void write_active(JsonWriter& writer, const ActiveJob& job, const std::vector<returner::JobReturn>& returns) {
-  write_description(writer.key(job.load.jid).begin_object(), job.load);
-  write_start_time(writer, job.load.jid);
-  writer.key("Running").begin_array();
-  for (const std::string& minion : job.running) {
-    writer.begin_object().key(minion).integer(job.pid).end_object();
-  }
-  writer.end_array().key("Returned").begin_array();
-  for (const returner::JobReturn& ret : returns) writer.string(ret.minion);
-  writer.end_array().end_object();
-}
-
 Result<Json> active(const MasterContext& context, const BoundArguments&) {
   std::string text;
   JsonWriter writer(text);
@@ -111,7 +95,15 @@ Result<Json> active(const MasterContext& context, const BoundArguments&) {
     if (is_master_call(job.load) || job.running.empty()) continue;
     const Result<std::vector<returner::JobReturn>> returns = context.jobs.cache().get_jid(job.load.jid);
     if (!returns) return returns.error();
-    write_active(writer, job, *returns);
+    write_description(writer.key(job.load.jid).begin_object(), job.load);
+    write_start_time(writer, job.load.jid);
+    writer.key("Running").begin_array();
+    for (const std::string& minion : job.running) {
+      writer.begin_object().key(minion).integer(job.pid).end_object();
+    }
+    writer.end_array().key("Returned").begin_array();
+    for (const returner::JobReturn& ret : *returns) writer.string(ret.minion);
+    writer.end_array().end_object();
   }
   writer.end_object();
   return Json::trusted(std::move(text));

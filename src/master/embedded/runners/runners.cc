@@ -7,7 +7,6 @@
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/master/events.h"
 
 /// This file contains all runners except those of the module `jobs`. It also finds runners and wheels by
@@ -29,8 +28,8 @@ Result<Selection> selected(const MasterContext& context, const BoundArguments& a
   return select(context.minions(), *target, work);
 }
 
-Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,
-                             JsonDocument Minion::*data) {
+template <JsonDocument Minion::*data>
+Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return written_object([&](JsonWriter& writer) {
@@ -39,14 +38,6 @@ Result<Json> data_of_minions(const MasterContext& context, const BoundArguments&
       (minion.*data).root().write(writer.key(minion.id));
     }
   });
-}
-
-Result<Json> cached_grains(const MasterContext& context, const BoundArguments& arguments) {
-  return data_of_minions(context, arguments, &Minion::grains);
-}
-
-Result<Json> cached_pillar(const MasterContext& context, const BoundArguments& arguments) {
-  return data_of_minions(context, arguments, &Minion::pillar);
 }
 
 Result<Json> cached_mine(const MasterContext& context, const BoundArguments& arguments) {
@@ -160,10 +151,6 @@ Result<Json> arg(const MasterContext& context, const BoundArguments& arguments) 
   return raw_arg(context, shown);
 }
 
-Result<Json> stdout_print(const MasterContext&, const BoundArguments&) {
-  return Json::string("bar");
-}
-
 Result<Json> metasyntactic(const MasterContext&, const BoundArguments& arguments) {
   const JsonValue locality = arguments["locality"];
   if (locality.is(JsonValue::Kind::null) || locality.text() == "us") {
@@ -228,29 +215,19 @@ Result<Json> file_envs(const MasterContext&, const BoundArguments& arguments) {
   return Json::trusted(python_bool(arguments["sources"]) ? R"(["roots"])" : R"(["base"])");
 }
 
-Result<Json> no_files(const MasterContext&, const BoundArguments&) {
-  return Json::trusted("[]");
+/// A runner that always has the same return.
+template <const char* json>
+Result<Json> always(const MasterContext&, const BoundArguments&) {
+  return Json::trusted(json);
 }
 
-Result<Json> no_links(const MasterContext&, const BoundArguments&) {
-  return Json::empty_object();
-}
-
-Result<Json> update_files(const MasterContext&, const BoundArguments&) {
-  return Json::boolean(true);
-}
-
-Result<Json> clear_file_cache(const MasterContext&, const BoundArguments&) {
-  return Json::string("No cache was cleared");
-}
-
-Result<Json> clear_file_lock(const MasterContext&, const BoundArguments&) {
-  return Json::string("No locks were removed");
-}
-
-Result<Json> lock_files(const MasterContext&, const BoundArguments&) {
-  return Json::string("No locks were set");
-}
+constexpr char kTrue[] = "true";
+constexpr char kEmptyList[] = "[]";
+constexpr char kEmptyMap[] = "{}";
+constexpr char kBar[] = R"("bar")";
+constexpr char kNoCacheCleared[] = R"("No cache was cleared")";
+constexpr char kNoLocksRemoved[] = R"("No locks were removed")";
+constexpr char kNoLocksSet[] = R"("No locks were set")";
 
 constexpr std::string_view kNoFiles = "List the files of an environment: none.";
 constexpr std::string_view kNoCache = "Clear the caches of files: there are none.";
@@ -260,24 +237,25 @@ constexpr std::string_view kNotPresent = "List the minions that are absent: none
 
 // Several functions of Salt's `manage` have the same result here, because minions are always connected.
 constexpr MasterFunction kRunners[] = {
-    {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
+    {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", data_of_minions<&Minion::grains>},
     {"cache.mine(tgt=None, tgt_type='glob')", "Show the mine data of minions, which is empty.", cached_mine},
-    {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.", cached_pillar},
+    {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.",
+     data_of_minions<&Minion::pillar>},
     {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
     {"doc.wheel()", "Show the documentation of all wheels.", doc_wheel},
     {"event.send(tag, data=None)", "Fire an event on the event bus.", send_event},
-    {"fileserver.clear_cache(backend=None)", kNoCache, clear_file_cache},
-    {"fileserver.clear_file_list_cache(saltenv=None, backend=None)", kNoCache, no_links},
+    {"fileserver.clear_cache(backend=None)", kNoCache, always<kNoCacheCleared>},
+    {"fileserver.clear_file_list_cache(saltenv=None, backend=None)", kNoCache, always<kEmptyMap>},
     {"fileserver.clear_lock(backend=None, remote=None)", "Remove the locks of file servers: none.",
-     clear_file_lock},
-    {"fileserver.dir_list(saltenv='base', backend=None)", kNoFiles, no_files},
-    {"fileserver.empty_dir_list(saltenv='base', backend=None)", kNoFiles, no_files},
+     always<kNoLocksRemoved>},
+    {"fileserver.dir_list(saltenv='base', backend=None)", kNoFiles, always<kEmptyList>},
+    {"fileserver.empty_dir_list(saltenv='base', backend=None)", kNoFiles, always<kEmptyList>},
     {"fileserver.envs(backend=None, sources=False)", "List the environments of the file server.", file_envs},
-    {"fileserver.file_list(saltenv='base', backend=None)", kNoFiles, no_files},
-    {"fileserver.lock(backend=None, remote=None)", "Set locks of file servers: none.", lock_files},
-    {"fileserver.symlink_list(saltenv='base', backend=None)", kNoFiles, no_links},
-    {"fileserver.update(backend=None, **kwargs)", "Update the files: there are none.", update_files},
+    {"fileserver.file_list(saltenv='base', backend=None)", kNoFiles, always<kEmptyList>},
+    {"fileserver.lock(backend=None, remote=None)", "Set locks of file servers: none.", always<kNoLocksSet>},
+    {"fileserver.symlink_list(saltenv='base', backend=None)", kNoFiles, always<kEmptyMap>},
+    {"fileserver.update(backend=None, **kwargs)", "Update the files: there are none.", always<kTrue>},
     {"manage.alived(subset=None, show_ip=False)", kPresent, present},
     {"manage.allowed(subset=None, show_ip=False)", kPresent, present},
     {"manage.down(removekeys=False, tgt='*', tgt_type='glob', timeout=None, gather_job_timeout=None)",
@@ -310,7 +288,7 @@ constexpr MasterFunction kRunners[] = {
      metasyntactic},
     {"test.raw_arg(*args, **kwargs)", "Return the arguments.", raw_arg},
     {"test.sleep(s_time=10)", "Sleep, then return True.", sleep, false},
-    {"test.stdout_print()", "Return 'bar'.", stdout_print},
+    {"test.stdout_print()", "Return 'bar'.", always<kBar>},
 };
 
 }  // namespace
