@@ -153,18 +153,14 @@ bool EventLog::wanted() noexcept {
   if (!wanted_) return false;
   const MutexLock lock(mutex_);
   if (readers_ != 0 || clock_.steady() - last_left_ < kReconnectTime) return true;
-  forget_all();
-  wanted_ = false;
-  return false;
-}
-
-void EventLog::forget_all() {
   // The log stops keeping events, so it skips an event number. A client that reconnects sends the id of an
   // event before this gap, and gets an error about the missed events.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();
   bytes_ = 0;
+  wanted_ = false;
+  return false;
 }
 
 void EventLog::append(std::string_view tag, const Json& data, std::string_view user) {

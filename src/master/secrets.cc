@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
-#include <utility>
 
 #include "rest_fcgi/core/text.h"
 

@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -138,7 +137,6 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
  private:
   friend class EventReader;
 
-  void forget_all() REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t next_number() const noexcept REQUIRES(mutex_) {
     return first_ + events_.size();
   }

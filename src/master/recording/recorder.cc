@@ -26,17 +26,15 @@ constexpr std::size_t kMaxJobs = 4096;
 using master::Permit;
 using master::Publication;
 
-Json list_of(const std::vector<std::string>& ids) {
-  return written_json([&ids](JsonWriter& writer) { write_strings(writer, ids); });
-}
-
 returner::Load load_of(const Permit& permit, const Publication& publication, const master::Job& job) {
   const lowstate::LocalCall& call = permit.chunk().local();
   returner::Load load;
   load.jid = job.jid;
   load.fun = lowstate::published_functions(call);
   load.arg = lowstate::published_arguments(call);
-  load.tgt = publication.only ? list_of(*publication.only) : call.target.as_sent.json();
+  load.tgt = publication.only
+                 ? written_json([&](JsonWriter& writer) { write_strings(writer, *publication.only); })
+                 : call.target.as_sent.json();
   load.tgt_type = lowstate::name_of(publication.only ? lowstate::TargetType::list : call.target.type);
   load.user = permit.user();
   if (call.metadata) load.metadata = call.metadata->json();
@@ -210,27 +208,22 @@ bool RecordedJob::done() const {
 }
 
 void RecordedJob::record(const master::Delivery& delivery) {
-  if (const auto* ret = std::get_if<master::Return>(&delivery)) return record_return(*ret);
-  if (const auto* more = std::get_if<master::MoreMinions>(&delivery)) record_more(*more);
-}
-
-void RecordedJob::record_return(const master::Return& ret) {
-  expected_.erase(ret.minion);
-  returned_.insert(ret.minion);
-  caches_->call_later(
-      jid_, ret.ret.text().size(),
-      [jid = jid_, kept = returner::JobReturn{ret.minion, ret.ret, ret.retcode, ret.success, ret.out}](
-          returner::Returner& cache) { return cache.returner(jid, kept); });
-}
-
-void RecordedJob::record_more(const master::MoreMinions& more) {
-  for (const std::string& minion : more.minions) {
-    if (returned_.count(minion) == 0) expected_.insert(minion);
+  if (const auto* ret = std::get_if<master::Return>(&delivery)) {
+    expected_.erase(ret->minion);
+    returned_.insert(ret->minion);
+    caches_->call_later(
+        jid_, ret->ret.text().size(),
+        [jid = jid_, kept = returner::JobReturn{ret->minion, ret->ret, ret->retcode, ret->success, ret->out}](
+            returner::Returner& cache) { return cache.returner(jid, kept); });
+  } else if (const auto* more = std::get_if<master::MoreMinions>(&delivery)) {
+    for (const std::string& minion : more->minions) {
+      if (returned_.count(minion) == 0) expected_.insert(minion);
+    }
+    for (const std::string& syndic : more->syndics) expected_.erase(syndic);
+    caches_->call_later(jid_, 0, [jid = jid_, minions = more->minions](returner::Returner& cache) {
+      return cache.save_minions(jid, minions);
+    });
   }
-  for (const std::string& syndic : more.syndics) expected_.erase(syndic);
-  caches_->call_later(jid_, 0, [jid = jid_, minions = more.minions](returner::Returner& cache) {
-    return cache.save_minions(jid, minions);
-  });
 }
 
 void Recorder::keep(std::shared_ptr<const RecordedJob> job) {

@@ -73,8 +73,6 @@ class RecordedJob final : public master::Addressee {
 
  private:
   void record(const master::Delivery& delivery) REQUIRES(mutex_);
-  void record_return(const master::Return& ret) REQUIRES(mutex_);
-  void record_more(const master::MoreMinions& more) REQUIRES(mutex_);
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;

@@ -182,8 +182,7 @@ Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Sub
   }
   auto allowed = refused_as(subject, check_on_roster(rules, subject, chunk.local()));
   if (!allowed) return allowed;
-  const auto python = ssh_.python();
-  return python ? Result<void>() : python.error();
+  return ssh_.python().without_value();
 }
 
 }  // namespace rest_fcgi::salt

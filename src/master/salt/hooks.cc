@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <utility>
-
 #include "master/salt/events/event_socket.h"
 #include "master/salt/salt_master.h"
 #include "rest_fcgi/core/format.h"

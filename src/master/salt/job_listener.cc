@@ -6,6 +6,7 @@
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -54,14 +55,8 @@ bool is_of(const Fields& fields, const PublishedCall& own) {
 /// Returns the ids of the syndics that passed an event on to the master. The syndic nearest to the master
 /// comes first. Each syndic puts `syndic/<its id>` in front of the event's tag.
 std::vector<std::string> syndics_in(std::string_view who) {
-  constexpr std::string_view between = "/syndic/";
-  std::vector<std::string> syndics;
-  for (std::size_t end = who.find(between); end != std::string_view::npos; end = who.find(between)) {
-    syndics.emplace_back(who.substr(0, end));
-    who.remove_prefix(end + between.size());
-  }
-  syndics.emplace_back(who);
-  return syndics;
+  const std::vector<std::string_view> syndics = split(who, "/syndic/");
+  return {syndics.begin(), syndics.end()};
 }
 
 }  // namespace

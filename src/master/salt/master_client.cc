@@ -146,7 +146,14 @@ Result<void> MasterClient::send(const Permit& permit, const SendOptions& options
     if (!grant) return grant.error();
     if (!*grant) return send_inline(permit, options, steps);
     const bool has_no_permissions = is_token_without_permissions(**grant);
-    if (has_no_permissions) log_inline_login(**grant);
+    if (has_no_permissions && !logged_inline_.exchange(true)) {
+      log::warning(format(
+          "the Salt master keeps permissions in its tokens (keep_acl_in_token, which the back end rest of "
+          "external_auth turns on), but the token of user \"{}\" of the back end {} has no permissions. "
+          "The password is sent with each call, and sessions of POST /login can run no functions; see "
+          "salt.md, How do logins work?",
+          (*grant)->name, (*grant)->eauth));
+    }
     const bool goes_inline = has_no_permissions && credentials.kind == Credentials::Kind::eauth;
     const Credentials token = token_of(**grant);
     const SendOptions these{goes_inline ? PriorityClass::login : options.priority, options.timeout};
@@ -157,16 +164,6 @@ Result<void> MasterClient::send(const Permit& permit, const SendOptions& options
     if (is_bad) logins_->forget(credentials, **grant);
     if (!is_bad || again) return shown_refusal(sent.error(), permit.user(), permit.eauth());
   }
-}
-
-void MasterClient::log_inline_login(const auth::Grant& grant) const {
-  if (logged_inline_.exchange(true)) return;
-  log::warning(
-      format("the Salt master keeps permissions in its tokens (keep_acl_in_token, which the back end rest of "
-             "external_auth turns on), but the token of user \"{}\" of the back end {} has no permissions. "
-             "The password is sent with each call, and sessions of POST /login can run no functions; see "
-             "salt.md, How do logins work?",
-             grant.name, grant.eauth));
 }
 
 /// A load with credentials counts as a login, because the master checks the password.

@@ -103,8 +103,6 @@ class MasterClient {
   Result<void> send_once(const master::Permit& permit, const SendOptions& options, const Caller& caller,
                          const Steps& steps) const;
 
-  void log_inline_login(const auth::Grant& grant) const;
-
   const bool inline_login_;
   mutable std::atomic<bool> logged_inline_ = false;
   const std::unique_ptr<auth::Logins> logins_;

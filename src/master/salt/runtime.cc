@@ -82,8 +82,7 @@ Result<void> Runtime::check_event_bus() {
 }
 
 Result<void> Runtime::ping_master(SteadyTime deadline) {
-  const auto reply = requests_->request(PriorityClass::publish, ping_load(), deadline);
-  return reply ? Result<void>() : reply.error();
+  return requests_->request(PriorityClass::publish, ping_load(), deadline).without_value();
 }
 
 std::size_t Runtime::shutdown(SteadyTime deadline) {

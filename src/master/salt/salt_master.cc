@@ -9,7 +9,6 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
-#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::salt {
 namespace {

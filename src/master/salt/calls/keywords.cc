@@ -2,7 +2,6 @@
 #include "master/salt/calls/keywords.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 
 #include "rest_fcgi/core/text.h"

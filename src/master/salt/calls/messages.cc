@@ -299,23 +299,6 @@ Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view n
   return ids;
 }
 
-Result<master::Job> read_job(const Fields& load) {
-  const bool names_minions = load.find("minions") != nullptr;
-  const std::string_view jid = load.text("jid");
-  const std::string_view error = load.text("error");
-  // A reply with an error and a list of minions means that no minion matches. Other errors come without a
-  // list.
-  if (jid.empty() && names_minions && !error.empty()) return master::Job();
-  if (!error.empty()) return said(error);
-  if (jid.empty()) return unknown_reply("'jid' is missing");
-  if (!names_minions) return unknown_reply("'minions' is missing");
-  auto minions = read_ids(load, "minions");
-  if (!minions) return std::move(minions).error();
-  auto missing = read_ids(load, "missing");
-  if (!missing) return std::move(missing).error();
-  return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
-}
-
 // The largest accepted time in seconds since 1970. It fits into a WallTime.
 constexpr double kLatest = 1e11;
 
@@ -334,39 +317,35 @@ std::optional<WallTime> read_time(const PackedValue* field) {
   return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(since_epoch));
 }
 
-Result<auth::Grant> read_grant(const Fields& fields) {
-  const std::string_view name = fields.text("name");
-  const std::string_view eauth = fields.text("eauth");
-  const std::string_view token = fields.text("token");
+/// The master answers wrong credentials with the reply `refusal`.
+Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
+  if (bytes == refusal) return Error{ErrorKind::authentication, {}};
+  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});
+  if (!reply) return std::move(reply).error();
+  const std::string_view name = reply->text("name");
+  const std::string_view eauth = reply->text("eauth");
+  const std::string_view token = reply->text("token");
   if (name.empty() || eauth.empty() || token.empty()) {
     return unknown_reply("'name', 'eauth' or 'token' is missing");
   }
-  const auto expire = read_time(fields.find("expire"));
+  const auto expire = read_time(reply->find("expire"));
   if (!expire) return unknown_reply("'expire': expected a time");
-  const auto start = read_time(fields.find("start"));
+  const auto start = read_time(reply->find("start"));
   if (!start) return unknown_reply("'start': expected a time");
   std::vector<std::string> groups;
-  const PackedValue* const field = fields.find("groups");
+  const PackedValue* const field = reply->find("groups");
   if (field != nullptr && field->kind != PackedValue::Kind::nil) {
     const auto names = read_texts(field->packed);
     if (!names) return unknown_reply("'groups': expected a list of names");
     groups.assign(names->begin(), names->end());
   }
   auth::Grant grant{std::string(name), std::string(eauth), std::move(groups), Secret(token), *expire, *start};
-  if (const PackedValue* rights = fields.find("auth_list")) {
+  if (const PackedValue* rights = reply->find("auth_list")) {
     auto list = to_json(rights->packed);
     if (!list) return unknown_reply(list.error().message);
     grant.auth_list = *std::move(list);
   }
   return grant;
-}
-
-/// The master answers wrong credentials with the reply `refusal`.
-Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
-  if (bytes == refusal) return Error{ErrorKind::authentication, {}};
-  auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});
-  if (!reply) return std::move(reply).error();
-  return read_grant(*reply);
 }
 
 }  // namespace
@@ -378,7 +357,20 @@ Result<master::Job> read_publish_reply(std::string_view bytes) {
   if (load == nullptr || load->kind != PackedValue::Kind::map) return unknown_reply("'load' is missing");
   const auto fields = Fields::read(load->packed, {"jid", "minions", "missing", "error"});
   if (!fields) return fields.error();
-  return read_job(*fields);
+  const bool names_minions = fields->find("minions") != nullptr;
+  const std::string_view jid = fields->text("jid");
+  const std::string_view error = fields->text("error");
+  // A reply with an error and a list of minions means that no minion matches. Other errors come without a
+  // list.
+  if (jid.empty() && names_minions && !error.empty()) return master::Job();
+  if (!error.empty()) return said(error);
+  if (jid.empty()) return unknown_reply("'jid' is missing");
+  if (!names_minions) return unknown_reply("'minions' is missing");
+  auto minions = read_ids(*fields, "minions");
+  if (!minions) return std::move(minions).error();
+  auto missing = read_ids(*fields, "missing");
+  if (!missing) return std::move(missing).error();
+  return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
 }
 
 Result<master::Started> read_runner_reply(std::string_view bytes) {

@@ -100,7 +100,12 @@ void EventBus::join_and_read() {
 }
 
 void EventBus::serve(EventSocket& socket) {
-  tell_joined();
+  if (not_joined_) {
+    log::warning("connected to the Salt master's event bus again");
+  } else {
+    log::info("connected to the Salt master's event bus");
+  }
+  not_joined_.reset();
   registry_.joined();
   const Result<void> read = read_until_lost(socket);
   if (read) return;
@@ -108,7 +113,12 @@ void EventBus::serve(EventSocket& socket) {
       format("lost the connection to the Salt master's event bus: {}; running jobs fail, and rest_fcgi "
              "connects again",
              read.error().message));
-  tell_lost();
+  not_joined_ = ErrorKind::unavailable;
+  registry_.not_joined(ErrorKind::unavailable);
+  // The loss is reported to `registry_` before `log_`. If a reader of events is made between these two calls,
+  // the reader still gets the loss from `log_`.
+  log_.on_loss();
+  set_file(std::nullopt);
 }
 
 Result<void> EventBus::read_until_lost(EventSocket& socket) {
@@ -117,7 +127,13 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
     const auto bytes = socket.read(kSweepTime);
     if (!bytes) return bytes.error();
     reader.feed(*bytes);
-    if (const Result<void> handled = handle_events(reader); !handled) return handled.error();
+    while (!stopping_) {
+      const auto event = reader.next();
+      if (!event) return event.error();
+      if (!*event) break;
+      registry_.on_event(**event);
+      log_.on_event(**event);
+    }
     eventfd_t count = 0;
     const bool was_woken = ::eventfd_read(wake_.get(), &count) == 0;
     if (!was_woken && SteadyClock::now() < sweep_due_) continue;
@@ -133,17 +149,6 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
   return {};
 }
 
-Result<void> EventBus::handle_events(FrameReader& reader) {
-  while (!stopping_) {
-    const auto event = reader.next();
-    if (!event) return event.error();
-    if (!*event) break;
-    registry_.on_event(**event);
-    log_.on_event(**event);
-  }
-  return {};
-}
-
 void EventBus::tell_refused(const Error& why) {
   if (not_joined_ == why.kind) return;
   not_joined_ = why.kind;
@@ -151,24 +156,6 @@ void EventBus::tell_refused(const Error& why) {
       "cannot connect to the Salt master's event bus: {}; requests that wait for minions get 503. If the "
       "master does not run: systemctl start salt-master",
       why.message));
-}
-
-void EventBus::tell_joined() {
-  if (not_joined_) {
-    log::warning("connected to the Salt master's event bus again");
-  } else {
-    log::info("connected to the Salt master's event bus");
-  }
-  not_joined_.reset();
-}
-
-void EventBus::tell_lost() {
-  not_joined_ = ErrorKind::unavailable;
-  registry_.not_joined(ErrorKind::unavailable);
-  // The loss is reported to `registry_` before `log_`. If a reader of events is made between these two calls,
-  // the reader still gets the loss from `log_`.
-  log_.on_loss();
-  set_file(std::nullopt);
 }
 
 void EventBus::pause(std::chrono::milliseconds time) const {

@@ -53,10 +53,7 @@ class EventBus {
   void serve(EventSocket& socket);
   /// Reads events until the thread has to stop. Fails with the reason if the connection is lost.
   Result<void> read_until_lost(EventSocket& socket);
-  Result<void> handle_events(FrameReader& reader);
   void tell_refused(const Error& why);
-  void tell_joined();
-  void tell_lost();
   void pause(std::chrono::milliseconds time) const;
   /// Returns whether another master has replaced the master of this connection; see `is_replaced`.
   [[nodiscard]] bool is_orphaned();

@@ -112,6 +112,23 @@ Error late() {
   return {ErrorKind::timeout, "The Salt Master did not accept the event in time."};
 }
 
+/// Returns an event in the master's format.
+std::string pushed_frame(std::string_view tag, std::string_view data) {
+  constexpr std::string_view kBegin(
+      "\x82\xA4head\x80\xA4"
+      "body\xC6",
+      13);
+  constexpr std::string_view kTagEnd = "\n\n";
+  constexpr std::size_t kLength = 4;
+  const std::size_t body = tag.size() + kTagEnd.size() + data.size();
+  std::string frame;
+  frame.reserve(kLength + kBegin.size() + kLength + body);
+  append_number(frame, kBegin.size() + kLength + body);
+  frame += kBegin;
+  append_number(frame, body);
+  return frame.append(tag).append(kTagEnd).append(data);
+}
+
 }  // namespace
 
 std::string refused_socket(const std::string& path, const struct stat& status) {
@@ -173,22 +190,6 @@ Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
   if (count == 0) return Error{ErrorKind::unavailable, "the master closed the connection"};
   if (errno == EAGAIN || errno == EINTR) return std::string_view();
   return Error{ErrorKind::unavailable, errno_text()};
-}
-
-std::string pushed_frame(std::string_view tag, std::string_view data) {
-  constexpr std::string_view kBegin(
-      "\x82\xA4head\x80\xA4"
-      "body\xC6",
-      13);
-  constexpr std::string_view kTagEnd = "\n\n";
-  constexpr std::size_t kLength = 4;
-  const std::size_t body = tag.size() + kTagEnd.size() + data.size();
-  std::string frame;
-  frame.reserve(kLength + kBegin.size() + kLength + body);
-  append_number(frame, kBegin.size() + kLength + body);
-  frame += kBegin;
-  append_number(frame, body);
-  return frame.append(tag).append(kTagEnd).append(data);
 }
 
 /// The constructor waits until no other thread uses the connection, at most until `end`.

@@ -91,9 +91,6 @@ class EventPusher {
   std::optional<FileIdentity> file_;  // `file_` identifies the socket's file at the time of the connection.
 };
 
-/// Returns an event in the master's format.
-[[nodiscard]] std::string pushed_frame(std::string_view tag, std::string_view data);
-
 /// Returns the reason for EACCES from a connect to the unix socket at `path`: the folder or socket, and the
 /// missing permission. May query the sources in nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);

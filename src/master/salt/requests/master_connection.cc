@@ -35,23 +35,6 @@ Error error_of(const zmq::error_t& error) {
   return {ErrorKind::internal, format("ZeroMQ: {}.", error.what())};
 }
 
-void set_options(zmq::socket_t& socket, const MasterConnection::Options& options) {
-  // ZeroMQ must not queue a message without a connection, and must not reconnect. Otherwise a message could
-  // be sent on a later connection.
-  socket.set(zmq::sockopt::immediate, true);
-  socket.set(zmq::sockopt::reconnect_ivl, -1);
-  socket.set(zmq::sockopt::linger, 0);
-  socket.set(zmq::sockopt::rcvhwm, 1);
-  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_answer_size));
-  socket.set(zmq::sockopt::tcp_keepalive, 1);
-  socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
-  socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
-  socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
-  // Like Salt, enables IPv6 only for an IPv6 address. With IPv6, ZeroMQ would try only ::1 for `localhost`,
-  // where masters do not listen by default.
-  socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
-}
-
 /// Returns a monitor socket (zmq_socket_monitor(3)), which gets an event when TCP connects `socket`, and when
 /// the connection ends. REQUIRES: `socket` is not connected yet.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
@@ -74,7 +57,20 @@ Result<std::unique_ptr<MasterConnection>> MasterConnection::make(zmq::context_t&
                                                                  const Options& options) {
   try {
     zmq::socket_t socket(context, zmq::socket_type::dealer);
-    set_options(socket, options);
+    // ZeroMQ must not queue a message without a connection, and must not reconnect. Otherwise a message could
+    // be sent on a later connection.
+    socket.set(zmq::sockopt::immediate, true);
+    socket.set(zmq::sockopt::reconnect_ivl, -1);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.set(zmq::sockopt::rcvhwm, 1);
+    socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(options.max_answer_size));
+    socket.set(zmq::sockopt::tcp_keepalive, 1);
+    socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
+    socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
+    socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
+    // Like Salt, enables IPv6 only for an IPv6 address. With IPv6, ZeroMQ would try only ::1 for `localhost`,
+    // where masters do not listen by default.
+    socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
     std::unique_ptr<MasterConnection> made(new MasterConnection(std::move(socket)));
     made->monitor_ = monitor_of(context, made->socket_);
     if (zmq_connect(made->socket_.handle(), options.uri.c_str()) == 0) return made;
@@ -132,7 +128,12 @@ bool MasterConnection::is_open() {
 
 Result<void> MasterConnection::send(const std::string& message) {
   try {
-    return send_frames(message) ? Result<void>() : master_not_available();
+    // Sends the message as two frames. If the connection ends between the frames, ZeroMQ drops the first
+    // frame, so the master gets no incomplete message.
+    const bool is_sent =
+        socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
+        socket_.send(zmq::buffer(message), zmq::send_flags::dontwait);
+    return is_sent ? Result<void>() : master_not_available();
   } catch (const zmq::error_t& error) {
     return error_of(error);
   }
@@ -144,31 +145,21 @@ Result<std::string> MasterConnection::receive(SteadyTime deadline) {
     if (seen == Seen::time_up) {
       return Error{ErrorKind::timeout, "The Salt Master did not answer in time."};
     }
-    return receive_frames();
+    // The frames are read even if the connection has ended, because the reply may have come before the end.
+    zmq::message_t first;
+    if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
+      return Error{ErrorKind::unavailable, "Salt Master: the connection broke before the answer came."};
+    }
+    zmq::message_t body;
+    if (first.size() != 0 || !first.more() || !socket_.recv(body, zmq::recv_flags::dontwait) || body.more()) {
+      return Error{
+          ErrorKind::internal,
+          "The Salt Master's answer is not one empty frame and one with the answer; it was not read."};
+    }
+    return body.to_string();
   } catch (const zmq::error_t& error) {
     return error_of(error);
   }
-}
-
-bool MasterConnection::send_frames(const std::string& message) {
-  // Sends the message as two frames. If the connection ends between the frames, ZeroMQ drops the first frame,
-  // so the master gets no incomplete message.
-  return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
-         socket_.send(zmq::buffer(message), zmq::send_flags::dontwait);
-}
-
-Result<std::string> MasterConnection::receive_frames() {
-  // The frames are read even if the connection has ended, because the reply may have come before the end.
-  zmq::message_t first;
-  if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
-    return Error{ErrorKind::unavailable, "Salt Master: the connection broke before the answer came."};
-  }
-  zmq::message_t body;
-  if (first.size() != 0 || !first.more() || !socket_.recv(body, zmq::recv_flags::dontwait) || body.more()) {
-    return Error{ErrorKind::internal,
-                 "The Salt Master's answer is not one empty frame and one with the answer; it was not read."};
-  }
-  return body.to_string();
 }
 
 Result<void> check_endpoint(std::string_view uri) {

@@ -61,8 +61,6 @@ class MasterConnection {
   explicit MasterConnection(zmq::socket_t socket) : socket_(std::move(socket)) {}
   Seen wait(short events, SteadyTime until);
   bool read_monitor();
-  bool send_frames(const std::string& message);
-  Result<std::string> receive_frames();
 
   zmq::socket_t monitor_;  ///< The socket that gets an event when TCP connects, and when the connection ends.
   zmq::socket_t socket_;
