@@ -21,22 +21,6 @@ Json by_minion(std::string_view minion, const Json& ret) {
   return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
 }
 
-void write_data(JsonWriter& writer, const master::Return& ret, std::string_view jid,
-                const master::Permit& permit) {
-  writer.begin_object();
-  writer.key("cmd").string("_return").key("id").string(ret.minion).key("success").boolean(ret.success);
-  write_retcode(writer.key("return").json(ret.ret).key("retcode"), ret);
-  writer.key("jid").string(jid);
-  const lowstate::LocalCall& call = permit.chunk().local();
-  writer.key("fun").json(lowstate::published_functions(call)).key("fun_args");
-  if (call.compound) writer.begin_array();
-  for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
-  if (call.compound) writer.end_array();
-  writer.key("user").string(permit.user());
-  if (!ret.out.empty()) writer.key("out").string(ret.out);
-  writer.end_object();
-}
-
 /// Returns the event of a return on Salt's bus, which is the reply's item if `raw` is set.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
@@ -44,7 +28,18 @@ Json return_event(const master::Return& ret, std::string_view jid, const master:
     if (ret.event) {
       writer.json(*ret.event);
     } else {
-      write_data(writer, ret, jid, permit);
+      writer.begin_object();
+      writer.key("cmd").string("_return").key("id").string(ret.minion).key("success").boolean(ret.success);
+      write_retcode(writer.key("return").json(ret.ret).key("retcode"), ret);
+      writer.key("jid").string(jid);
+      const lowstate::LocalCall& call = permit.chunk().local();
+      writer.key("fun").json(lowstate::published_functions(call)).key("fun_args");
+      if (call.compound) writer.begin_array();
+      for (const lowstate::Function& function : call.functions) lowstate::write_arguments(writer, function);
+      if (call.compound) writer.end_array();
+      writer.key("user").string(permit.user());
+      if (!ret.out.empty()) writer.key("out").string(ret.out);
+      writer.end_object();
     }
     writer.key("tag").string(format("salt/job/{}/ret/{}", jid, ret.minion));
   });

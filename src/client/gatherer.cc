@@ -23,10 +23,6 @@ Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
   return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
-bool is_empty_object(JsonValue value) {
-  return value.is(JsonValue::Kind::object) && value.size() == 0;
-}
-
 /// Returns whether the answer to `find_job` is an object with members, as from a minion that runs the job. As
 /// in Salt's `LocalClient.get_iter_returns`, an empty member `return` means that the minion does not run it.
 bool says_that_it_runs(const Return& answer) {
@@ -34,7 +30,7 @@ bool says_that_it_runs(const Return& answer) {
   const JsonValue job = document.root();
   if (!job.is(JsonValue::Kind::object) || job.size() == 0) return false;
   const auto inner = job.find("return");
-  return !inner || !is_empty_object(*inner);
+  return !inner || !(inner->is(JsonValue::Kind::object) && inner->size() == 0);
 }
 
 }  // namespace

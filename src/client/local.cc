@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "client/local.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <random>
 #include <string>

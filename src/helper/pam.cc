@@ -233,14 +233,6 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-/// Forbids core dumps and debuggers for this process, because it has passwords in memory.
-void harden() {
-  constexpr rlimit kNone{0, 0};
-  ::setrlimit(RLIMIT_CORE, &kNone);
-  ::prctl(PR_SET_DUMPABLE, 0);
-  ::umask(077);
-}
-
 /// The output of PAM's modules must not get into the answer to rest_fcgi.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -295,7 +287,11 @@ int run(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return EX_USAGE;
   }
-  harden();
+  // Forbids core dumps and debuggers for this process, because it has passwords in memory.
+  constexpr rlimit kNone{0, 0};
+  ::setrlimit(RLIMIT_CORE, &kNone);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::umask(077);
   if (!arguments->peer.empty() && !is_peer(arguments->peer)) {
     return complain("refused: standard input must be a socket with the user " + arguments->peer +
                     " or root at its other end");

@@ -204,20 +204,6 @@ Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chun
   return {};
 }
 
-Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
-  std::map<std::string_view, std::size_t> owners;
-  for (const Chunk& chunk : chunks) {
-    if (!chunk.is_local() || chunk.local().jid.empty()) continue;
-    const auto [owner, is_new] = owners.emplace(chunk.local().jid, chunk.index);
-    if (!is_new) {
-      return Error{
-          ErrorKind::invocation,
-          format("Lowstate chunk {}: 'jid' must differ from that of chunk {}.", chunk.index, owner->second)};
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 void read_target(ChunkReader& reader, Client client, Target& target) {
@@ -279,7 +265,16 @@ Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Re
     if (!read) return std::move(read).error();
     if (is_list) ++elements;
   }
-  if (Result<void> distinct = check_unique_jids(chunks); !distinct) return std::move(distinct).error();
+  std::map<std::string_view, std::size_t> owners;
+  for (const Chunk& chunk : chunks) {
+    if (!chunk.is_local() || chunk.local().jid.empty()) continue;
+    const auto [owner, is_new] = owners.emplace(chunk.local().jid, chunk.index);
+    if (!is_new) {
+      return Error{
+          ErrorKind::invocation,
+          format("Lowstate chunk {}: 'jid' must differ from that of chunk {}.", chunk.index, owner->second)};
+    }
+  }
   return chunks;
 }
 

@@ -23,16 +23,6 @@ bool is_name_character(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '.';
 }
 
-void check_keys(ChunkReader& reader) {
-  for (const JsonMember member : reader.chunk().members()) {
-    const bool is_accepted = std::find(kAccepted.begin(), kAccepted.end(), member.key) != kAccepted.end() ||
-                             (reader.has_expr_form() && member.key == "expr_form");
-    if (!reader.find(member.key) || is_accepted) continue;
-    reader.report(format("the key {} is not accepted for the client ssh; accepted are {}.",
-                         quoted_excerpt(member.key), kAcceptedText));
-  }
-}
-
 void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};
@@ -78,7 +68,13 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
 }  // namespace
 
 void read_ssh_call(ChunkReader& reader, LocalCall& call) {
-  check_keys(reader);
+  for (const JsonMember member : reader.chunk().members()) {
+    const bool is_accepted = std::find(kAccepted.begin(), kAccepted.end(), member.key) != kAccepted.end() ||
+                             (reader.has_expr_form() && member.key == "expr_form");
+    if (!reader.find(member.key) || is_accepted) continue;
+    reader.report(format("the key {} is not accepted for the client ssh; accepted are {}.",
+                         quoted_excerpt(member.key), kAcceptedText));
+  }
   read_target(reader, Client::ssh, call.target);
   check_target_type(reader, call.target.type);
   read_functions(reader, Client::ssh, call);

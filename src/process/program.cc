@@ -40,17 +40,6 @@ Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// execve(2) would read a text only up to a NUL byte.
-Result<void> check_texts(const Program& program) {
-  const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
-  if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
-      std::any_of(program.environment.begin(), program.environment.end(), holds_nul) ||
-      holds_nul(program.cwd)) {
-    return Error{ErrorKind::invocation, "embedded null byte"};
-  }
-  return {};
-}
-
 struct Streams {
   UniqueFd input;
   UniqueFd output;
@@ -330,7 +319,13 @@ Error RunningProgram::lost(std::string_view what) const {
 }  // namespace
 
 Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {
-  if (Result<void> checked = check_texts(program); !checked) return std::move(checked).error();
+  // execve(2) would read a text only up to a NUL byte.
+  const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
+      std::any_of(program.environment.begin(), program.environment.end(), holds_nul) ||
+      holds_nul(program.cwd)) {
+    return Error{ErrorKind::invocation, "embedded null byte"};
+  }
   if (stop.stop_requested()) return Ended{.how = How::stopped, .code = -SIGTERM};
   std::string order = wire::to_bytes(program);
   if (order.empty()) {

@@ -86,19 +86,18 @@ bool is_event_stream(CURL* handle) {
   return status == 200 && type != nullptr && std::string_view(type).starts_with("text/event-stream");
 }
 
-/// Says what is watched. The service names the user in a header, in percent encoding.
-void say_start(const Stream& stream) {
-  curl_header* user = nullptr;
-  const bool is_named =
-      curl_easy_header(stream.handle, "X-Auth-User", 0, CURLH_HEADER, -1, &user) == CURLHE_OK;
-  const auto& tags = stream.options.tags;
-  say(format("watching {}{}, {}", stream.options.url,
-             is_named ? format(" as {}", escaped(excerpt(user->value, kMostQuoted))) : "",
-             tags.empty() ? "all events" : format("events with the tag {}", escaped(joined(tags, " or ")))));
-}
-
 Result<void> print_events(Stream& stream, std::string_view bytes) {
-  if (!std::exchange(stream.is_open, true)) say_start(stream);
+  if (!std::exchange(stream.is_open, true)) {
+    // The service names the user in a header, in percent encoding.
+    curl_header* user = nullptr;
+    const bool is_named =
+        curl_easy_header(stream.handle, "X-Auth-User", 0, CURLH_HEADER, -1, &user) == CURLHE_OK;
+    const auto& tags = stream.options.tags;
+    say(format(
+        "watching {}{}, {}", stream.options.url,
+        is_named ? format(" as {}", escaped(excerpt(user->value, kMostQuoted))) : "",
+        tags.empty() ? "all events" : format("events with the tag {}", escaped(joined(tags, " or ")))));
+  }
   std::string text;
   auto read = stream.reader.read(bytes, [&](std::string_view name, std::string_view value) {
     if (name == "data") text += line_of(value, stream.options);
@@ -123,29 +122,6 @@ std::size_t on_bytes(const char* data, std::size_t size, std::size_t count, void
     stream.failed = Error{ErrorKind::internal, "out of memory"};
   }
   return stream.failed ? 0 : bytes.size();
-}
-
-/// The URL contains the tag filters, so that the service sends less.
-std::string events_url(const Options& options) {
-  std::string url = options.url + "/events";
-  for (const std::string& tag : options.tags)
-    url += format("{}tag={}", &tag == options.tags.data() ? '?' : '&', percent_encoded(tag));
-  return url;
-}
-
-void configure(CURL* handle, const std::string& url, const Headers& headers, Stream& stream) {
-  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &on_bytes);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &stream);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, kConnectTimeout);
-  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // A proxy would see the token. libcurl itself does not read
-                                                // SSL_CERT_FILE, but the programs curl and openssl do.
-  if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
-    curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }
 
 Error reason(const Stream& stream, CURLcode code, const char* message) {
@@ -181,15 +157,30 @@ Error reason(const Stream& stream, CURLcode code, const char* message) {
 
 /// Prints the events of one connection. Returns why it ended, and whether it was an event stream.
 std::pair<Error, bool> follow(const Options& options, const Secret& token, std::string& last_id) {
-  const CurlEasy handle(curl_easy_init());
-  if (!handle) throw std::bad_alloc();
+  const CurlEasy owner(curl_easy_init());
+  if (!owner) throw std::bad_alloc();
+  CURL* const handle = owner.get();
   const Headers headers(token, last_id);
-  Stream stream{handle.get(), options, last_id};
-  const std::string url = events_url(options);
+  Stream stream{handle, options, last_id};
+  // The URL contains the tag filters, so that the service sends less.
+  std::string url = options.url + "/events";
+  for (const std::string& tag : options.tags)
+    url += format("{}tag={}", &tag == options.tags.data() ? '?' : '&', percent_encoded(tag));
   std::array<char, CURL_ERROR_SIZE> message{};
-  configure(handle.get(), url, headers, stream);
-  curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, message.data());
-  Error error = reason(stream, curl_easy_perform(handle.get()), message.data());
+  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &on_bytes);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &stream);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, kConnectTimeout);
+  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // A proxy would see the token.
+  // libcurl itself does not read SSL_CERT_FILE, but the programs curl and openssl do.
+  if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
+    curl_easy_setopt(handle, CURLOPT_CAINFO, file);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, message.data());
+  Error error = reason(stream, curl_easy_perform(handle), message.data());
   error.message = format("{}: {}", options.url, error.message);
   return {std::move(error), stream.is_open};
 }

@@ -3,7 +3,6 @@
 
 #include <yaml.h>
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

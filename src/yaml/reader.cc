@@ -3,7 +3,6 @@
 #include <istream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <streambuf>
 #include <utility>

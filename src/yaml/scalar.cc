@@ -18,20 +18,6 @@ namespace {
 // The largest number of digits with which Python reads an integer from text.
 constexpr std::size_t kLongestNumber = 4300;
 
-const Regex& integer_pattern() {
-  static const Regex pattern = *Regex::compile(
-      "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+"
-      "|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+");
-  return pattern;
-}
-
-const Regex& real_pattern() {
-  static const Regex pattern = *Regex::compile(
-      "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
-      "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)");
-  return pattern;
-}
-
 bool is_boolean(std::string_view text) {
   static constexpr std::string_view kNames[] = {"yes",  "Yes",  "YES",  "no",    "No",    "NO",
                                                 "true", "True", "TRUE", "false", "False", "FALSE",
@@ -93,8 +79,14 @@ Kind kind_of_plain(std::string_view text) {
   if (text.size() > kLongestNumber || kStarts.find(text.front()) == std::string_view::npos) {
     return Kind::string;
   }
-  if (integer_pattern().match_all(text)) return Kind::integer;
-  return real_pattern().match_all(text) ? Kind::real : Kind::string;
+  static const Regex integer = *Regex::compile(
+      "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+"
+      "|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+");
+  if (integer.match_all(text)) return Kind::integer;
+  static const Regex real = *Regex::compile(
+      "[-+]?[0-9][0-9_]*\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+      "|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)");
+  return real.match_all(text) ? Kind::real : Kind::string;
 }
 
 bool to_boolean(std::string_view text) {

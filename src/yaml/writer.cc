@@ -14,14 +14,6 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-const Regex& timestamp_pattern() {
-  static const Regex pattern = *Regex::compile(
-      "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-      "|[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?(?:[Tt]|[ \\t]+)[0-9][0-9]?:[0-9]{2}:[0-9]{2}(?:\\.[0-9]*)?"
-      "(?:[ \\t]*(?:Z|[-+][0-9][0-9]?(?::[0-9]{2})?))?");
-  return pattern;
-}
-
 /// Returns whether PyYAML reads the text as a string even if it has no quotes.
 bool resolves_to_text(std::string_view text) {
   // A number of more than 1000 digits gets quotes without the expensive call of `kind_of_plain`.
@@ -30,7 +22,11 @@ bool resolves_to_text(std::string_view text) {
   if (is_long && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos) return false;
   if (text == "=" || text == "<<" || kind_of_plain(text) != Kind::string) return false;
   const bool is_digit_first = !text.empty() && text.front() >= '0' && text.front() <= '9';
-  return !is_digit_first || is_long || !timestamp_pattern().match_all(text);
+  static const Regex timestamp = *Regex::compile(
+      "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+      "|[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?(?:[Tt]|[ \\t]+)[0-9][0-9]?:[0-9]{2}:[0-9]{2}(?:\\.[0-9]*)?"
+      "(?:[ \\t]*(?:Z|[-+][0-9][0-9]?(?::[0-9]{2})?))?");
+  return !is_digit_first || is_long || !timestamp.match_all(text);
 }
 
 /// YAML 1.1 reads a number such as `1e+16` as text, so the number gets a decimal point.
