@@ -153,14 +153,19 @@ Result<void> read_user(const std::string& text, const char* option, bool eauth_i
   return {};
 }
 
-Result<void> read_question(const po::variables_map& values, CommandLine& command_line) {
-  const auto& words = values["explain"].as<std::vector<std::string>>();
+/// Reads the value of `--mk-token`, or of `--revoke`, which may lack the back end.
+Result<void> read_owner(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  return read_user(*text_of(values, option), option, std::string_view(option) == "revoke", command_line);
+}
+
+Result<void> read_question(const po::variables_map& values, const char* option, CommandLine& command_line) {
+  const auto& words = values[option].as<std::vector<std::string>>();
   if (words.size() != 3 || std::find(words.begin(), words.end(), "") != words.end()) {
     return mistake(
         format("--explain: found {} arguments, expected [EAUTH:]USER FUN TGT, such as alice test.ping 'web*'",
                words.size()));
   }
-  if (auto user = read_user(words[0], "explain", true, command_line); !user) return user;
+  if (auto user = read_user(words[0], option, true, command_line); !user) return user;
   command_line.fun = words[1];
   command_line.tgt = words[2];
   return {};
@@ -171,7 +176,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-Result<void> read_watch(const po::variables_map& values, CommandLine& command_line) {
+Result<void> read_watch(const po::variables_map& values, const char*, CommandLine& command_line) {
   watch::Options& options = command_line.watch;
   options.url = text_of(values, "url").value_or(variable("SALTAPI_URL"));
   if (values.count("tag") != 0) options.tags = values["tag"].as<std::vector<std::string>>();
@@ -180,7 +185,7 @@ Result<void> read_watch(const po::variables_map& values, CommandLine& command_li
   return {};
 }
 
-Result<void> read_init(const po::variables_map& values, CommandLine& command_line) {
+Result<void> read_init(const po::variables_map& values, const char*, CommandLine& command_line) {
   command_line.username = text_of(values, "user").value_or("");
   command_line.has_password_on_stdin = values.count("password-stdin") != 0;
   if (values.count("config") == 0) command_line.config = kInitFile;
@@ -203,7 +208,7 @@ Result<void> read_copy(const po::variables_map& values, const char* option, Comm
 struct ActionOption {
   const char* name;
   CommandLine::Action action;
-  Result<void> (*read)(const po::variables_map&, CommandLine&) = nullptr;
+  Result<void> (*read)(const po::variables_map&, const char* option, CommandLine&) = nullptr;
 };
 
 constexpr ActionOption kActions[] = {
@@ -213,22 +218,12 @@ constexpr ActionOption kActions[] = {
     {"health", CommandLine::Action::check_health},
     {"init", CommandLine::Action::init, read_init},
     {"undo", CommandLine::Action::undo},
-    {"mk-token", CommandLine::Action::make_token,
-     [](const auto& values, auto& line) {
-       return read_user(*text_of(values, "mk-token"), "mk-token", false, line);
-     }},
-    {"revoke", CommandLine::Action::revoke,
-     [](const auto& values, auto& line) {
-       return read_user(*text_of(values, "revoke"), "revoke", true, line);
-     }},
-    {"add-user", CommandLine::Action::add_user,
-     [](const auto& values, auto& line) { return read_account(values, "add-user", line); }},
-    {"passwd", CommandLine::Action::set_password,
-     [](const auto& values, auto& line) { return read_account(values, "passwd", line); }},
-    {"backup", CommandLine::Action::back_up,
-     [](const auto& values, auto& line) { return read_copy(values, "backup", line); }},
-    {"restore", CommandLine::Action::restore,
-     [](const auto& values, auto& line) { return read_copy(values, "restore", line); }},
+    {"mk-token", CommandLine::Action::make_token, read_owner},
+    {"revoke", CommandLine::Action::revoke, read_owner},
+    {"add-user", CommandLine::Action::add_user, read_account},
+    {"passwd", CommandLine::Action::set_password, read_account},
+    {"backup", CommandLine::Action::back_up, read_copy},
+    {"restore", CommandLine::Action::restore, read_copy},
     {"explain", CommandLine::Action::explain, read_question},
     {"watch", CommandLine::Action::watch, read_watch},
 };
@@ -263,7 +258,7 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
   }
   if (chosen == nullptr) return {};
   command_line.action = chosen->action;
-  return chosen->read == nullptr ? Result<void>() : chosen->read(values, command_line);
+  return chosen->read == nullptr ? Result<void>() : chosen->read(values, chosen->name, command_line);
 }
 
 Result<CommandLine> command_line_of(const po::variables_map& values) {

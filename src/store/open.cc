@@ -4,6 +4,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -194,19 +195,13 @@ Error unusable(std::string message) {
 }
 
 Result<bool> has_tables(Connection& connection) {
-  std::int64_t tables = 0;
-  std::int64_t application = 0;
-  std::int64_t version = 0;
   constexpr const char* kLook =
       "SELECT (SELECT count(*) FROM sqlite_schema), application_id, user_version"
       " FROM pragma_application_id, pragma_user_version";
-  const Result<void> looked = connection.each(kLook, [&](const Row& row) {
-    tables = row.number(0);
-    application = row.number(1);
-    version = row.number(2);
-    return false;
-  });
-  if (!looked) return unusable(looked.error().message);
+  const auto numbers = [](const Row& row) { return std::array{row.number(0), row.number(1), row.number(2)}; };
+  const auto found = connection.first(kLook, numbers);
+  if (!found) return unusable(found.error().message);
+  const auto [tables, application, version] = **found;
   if (tables == 0 && application == 0) return false;
   if (application != kApplicationId) {
     return unusable(
