@@ -95,10 +95,9 @@ Result<bool> Outbox::append(const OutboxRow& row) {
     if (!taken) return taken.error();
     bytes = *taken;
     if (!bytes) return {};
-    return connection
-        .execute(kAppend, row.stamp.time_since_epoch().count(), row.key, row.load, row.returns, row.minions,
-                 row.is_placeholder)
-        .without_value();
+    const auto added = connection.execute(kAppend, row.stamp.time_since_epoch().count(), row.key, row.load,
+                                          row.returns, row.minions, row.is_placeholder);
+    return added ? Result<void>() : added.error();
   });
   if (!appended) return appended.error();
   note_room(bytes.has_value(), bytes.value_or(0));
