@@ -120,10 +120,10 @@ Result<void> Client::put_v2(const PutV2& request, Deadline deadline) {
   if (request.must_be_new) form += "&prevExist=false";
   if (request.prev_value) form += "&prevValue=" + percent_encoded(*request.prev_value);
   const bool has_condition = request.must_be_new || request.prev_value;
-  return cluster_
-      ->call_v2({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
-                has_condition ? Effect::writes_once : Effect::writes, deadline)
-      .without_value();
+  Result<NodeV2> node =
+      cluster_->call_v2({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
+                        has_condition ? Effect::writes_once : Effect::writes, deadline);
+  return std::move(node).without_value();
 }
 
 }  // namespace rest_fcgi::etcd
