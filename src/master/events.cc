@@ -17,7 +17,9 @@
 //   id_at_      id: EPOCH-NUMBER
 //               (an empty line)
 // Invariants of EventLog whenever `mutex_` is free:
-// - `events_[i]` has the number `first_ + i`. Numbers never return, and `forget_all` skips one number.
+// - `events_[i]` has the number `first_ + i`. Numbers never return. When `wanted` forgets all events, it
+// skips
+//   one number.
 // - `bytes_` is the sum of `cost_of` for all events: at most `max_bytes`, unless there is only one event.
 // - No reader's `next_` exceeds `next_number()`. A reader with `next_ < first_` has missed events.
 // - If `readers_` is not 0, `wanted_` is true.
