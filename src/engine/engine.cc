@@ -74,14 +74,18 @@ Result<http::Application> make_application(netapi::Module module, const config::
   return netapi::make_rest_wsgi(common, api.client, system_clock());
 }
 
-/// Requests with an Idempotency-Key are remembered where the hosts share jobs or tokens, else in the store.
+/// Hosts that share tokens or jobs in etcd share the requests with an Idempotency-Key, too.
 Result<std::shared_ptr<auth::RequestKeys>> make_request_keys(const config::Settings& settings,
                                                              const std::shared_ptr<store::Store>& store) {
   const returner::EtcdOptions& jobs = settings.returner.etcd;
-  if (const auto& tokens = settings.auth.tokens_in_etcd)
-    return auth::request_keys_in_etcd(*tokens, store, system_clock());
-  if (!jobs.is_chosen || jobs.require_v2) return auth::request_keys_in_store(store, system_clock());
-  return auth::request_keys_in_etcd({jobs.writing, jobs.root}, store, system_clock());
+  auto keys = std::make_shared<auth::RequestKeys>(store, system_clock());
+  Result<void> shared;
+  if (const auto& tokens = settings.auth.tokens_in_etcd) {
+    shared = keys->share(*tokens);
+  } else if (jobs.is_chosen && !jobs.require_v2) {
+    shared = keys->share({jobs.writing, jobs.root});
+  }
+  return shared ? Result(std::move(keys)) : std::move(shared).error();
 }
 
 }  // namespace

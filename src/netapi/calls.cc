@@ -104,15 +104,6 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
-/// Claims the request's Idempotency-Key. Calls that this program made have none, as in `GET /minions`.
-Result<std::optional<Response>> begin_keyed(RequestContext& context, const RunOptions& call,
-                                            std::vector<master::Permit>& permits) {
-  if (call.own) return std::optional<Response>();
-  const App& app = context.app;
-  context.keyed.emplace(app.options.common, context.environ, app.clock, context.deadline);
-  return guarded([&] { return context.keyed->begin(permits, app.client->master(), context.trail); });
-}
-
 }  // namespace
 
 RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOptions& call,
@@ -135,19 +126,16 @@ RunResult run_lowstate(RequestContext& context, JsonValue value, const RunOption
   }
   const client::NetapiClient& client = *context.app.client;
   Admission admission = admit(client, *chunks, options, context.trail);
+  // Calls that this program made have no Idempotency-Key, as in `GET /minions`.
+  if (!call.own) ran.replay = context.keyed.begin(admission, client.master(), context.trail);
+  if (ran.replay) return ran;
   if (admission.refusal) {
     ran.failure = std::move(admission.refusal);
     ran.failed = admission.refused;
-  } else if (auto begun = begin_keyed(context, call, admission.permits); !begun) {
-    ran.failure = std::move(begun).error();
-    ran.failed = &admission.permits.front().chunk();
-  } else if (begun->has_value()) {
-    ran.replay = *std::move(begun);
-    return ran;
   } else {
     ran = run_permits(client, admission.permits, context.trail);
     context.gates = take_gates(ran.completed);
-    if (context.keyed && !ran.may_have_run) context.keyed->note_nothing_ran();
+    if (!ran.may_have_run) context.keyed.release();
   }
   if (ran.failure) ran.failure->message = salt_text_of(*ran.failed, *ran.failure);
   ran.failed = nullptr;  // The chunks end with this function.

@@ -73,14 +73,13 @@ Response fire_hook(RequestContext& context, std::string tag, const Json& data) {
   const master::Session* const caller = context.session ? &*context.session : nullptr;
   const std::string_view user = context.session ? std::string_view(context.session->user) : "";
   const std::string_view eauth = context.session ? std::string_view(context.session->eauth) : "";
-  context.keyed.emplace(context.app.options.common, context.environ, context.app.clock, context.deadline);
-  auto begun = context.keyed->begin("hook", user, eauth, context.trail);
+  auto begun = context.keyed.begin("hook", user, eauth, context.trail);
   if (!begun) return fail(context, begun.error());
   if (begun->has_value()) return **std::move(begun);
   const auto fired =
       context.app.client->master().fire_event(in_utf8(std::move(tag)), data, caller, context.deadline);
   context.trail.write_other("hook", user, eauth, fired ? "ok" : row_for(fired.error().kind).outcome);
-  if (!fired && surely_did_not_run(fired.error())) context.keyed->note_nothing_ran();
+  if (!fired && surely_did_not_run(fired.error())) context.keyed.release();
   if (!fired) return fail(context, fired.error());
   return reply(context, Status::ok, R"({"success": true})");
 }

@@ -111,8 +111,8 @@ struct RequestContext {
   Body body;
   /// The start gates of this request, which hold back asynchronous jobs until the reply is sent.
   std::vector<master::StartGate> gates{};
-  std::string_view client{};        ///< The client of the first chunk. Empty if the request has no chunks.
-  std::optional<KeyedRun> keyed{};  ///< Absent if the request runs nothing.
+  std::string_view client{};  ///< The client of the first chunk. Empty if the request has no chunks.
+  KeyedRun keyed{app.options.common, environ, deadline};
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };

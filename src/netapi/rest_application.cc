@@ -44,7 +44,7 @@ Response answer(const App& app, const Environ& environ) {
   } catch (const std::exception& exception) {
     response = fail(context, error_of_exception(exception));
   }
-  if (context.keyed) context.keyed->end(response);
+  context.keyed.end(response);
   for (master::StartGate& gate : context.gates) response.held.push_back(std::move(gate));
   response.metric_label = context.client;
   app.origins.add_headers(environ, response);

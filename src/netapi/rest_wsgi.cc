@@ -78,13 +78,12 @@ Response run_posted(const RestWsgi& app, const Environ& environ, std::string_vie
   }
   if (!chunks->empty()) client_name = name_of(chunks->front().client);
   Admission admission = admit(client, *chunks, {deadline}, trail);
+  KeyedRun keyed(app.options, environ, deadline);
+  auto replay = keyed.begin(admission, client.master(), trail);
+  if (replay) return *std::move(replay);
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
-  KeyedRun keyed(app.options, environ, app.clock, deadline);
-  auto begun = keyed.begin(admission.permits, client.master(), trail);
-  if (!begun) return error_reply(begun.error(), {}, remote);
-  if (begun->has_value()) return **std::move(begun);
   RunResult ran = run(client, admission.permits, trail);
-  if (!ran.may_have_run) keyed.note_nothing_ran();
+  if (!ran.may_have_run) keyed.release();
   std::vector<master::StartGate> gates = take_gates(ran.completed);
   Response response = ran.failure ? error_reply(*ran.failure, ran.completed, remote)
                                   : json_reply(Status::ok, items_text(std::move(ran.completed)));

@@ -13,6 +13,7 @@
 #include "../support/fake_master.h"
 #include "rest.h"
 #include "rest_fcgi/auth/request_keys.h"
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/store/store.h"
 #include "wsgi.h"
@@ -29,7 +30,7 @@ constexpr const char* kRunArg =
     R"({"client": "local", "tgt": "ms-0", "fun": "test.ping", "full_return": true, CRED})";
 
 std::shared_ptr<auth::RequestKeys> new_keys() {
-  return auth::request_keys_in_store(*store::Store::open({}), system_clock());
+  return std::make_shared<auth::RequestKeys>(*store::Store::open({}), system_clock());
 }
 
 template <class Options>
@@ -181,18 +182,23 @@ TEST_CASE("a reply that is too large or has a private key is not kept") {
 
 TEST_CASE("the reply to a repetition after the end of the process names the jids") {
   const std::shared_ptr<store::Store> store = *store::Store::open({});
-  Rest rest(with<RestCherrypyOptions>(auth::request_keys_in_store(store, system_clock())));
+  Rest rest(with<RestCherrypyOptions>(std::make_shared<auth::RequestKeys>(store, system_clock())));
   const auto first = rest.call({"POST /", kKey, kArg, 200});
+  std::string content;
   std::string jids;
+  std::string boot;
   CHECK(store->read([&](store::Connection& connection) {
-    return connection.each("SELECT jids FROM request_key", [&](const store::Row& row) {
-      jids = row.text(0);
+    return connection.each("SELECT request FROM request_key", [&](const store::Row& row) {
+      std::string_view text = row.text(0);
+      for (std::string* part : {&content, &jids, &boot}) *part = next_token(text, '\t');
       return false;
     });
   }));
   CHECK(jids.size() == 20);
   CHECK(rest.log().has("jid=" + jids));
-  CHECK(store->execute("UPDATE request_key SET status = 0, until = 9223372036854775807, pid = 999999999"));
+  const std::string killed =
+      content + "\t" + jids + "\t" + boot + "\t999999999\t1\t9223372036854775807\t0\t\n";
+  CHECK(*store->execute("UPDATE request_key SET request = ?", killed) == 1);
   rest.check({"POST /", kKey, kArg, 409,
               R"({"status": 409, "return": "<has>does not run again", "jid": ")" + jids + "\"}"});
 }
