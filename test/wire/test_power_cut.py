@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import threading
@@ -19,10 +20,12 @@ import time
 import pytest
 
 from support.api import CRED, JSON, chunk, local
-from support.daemon import LONG
+from support.daemon import LONG, merge
 from support.disk import Disk
+from support.modules import with_modules
 from support.process import TIMEOUT, join, wait_until
 from support.rest import api_of, serving
+from support.salt_master import MODULES
 
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6))
 WITHOUT_ETCD = CUTS // 5
@@ -52,8 +55,9 @@ class Session:
     def __init__(self, port):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
 
-    def ask(self, method, path, body=None, token=None):
+    def ask(self, method, path, body=None, token=None, key=None):
         headers = {"X-Auth-Token": token} if token else {}
+        headers.update({"Idempotency-Key": key} if key else {})
         try:
             self._connection.request(method, path, body and json.dumps(body), {**JSON, **headers})
             reply = self._connection.getresponse()
@@ -101,23 +105,29 @@ def work(port, answered, name, words_alone):
                 answered.ended[ended] = time.monotonic()
 
 
-def live_and_lose_power(daemon, port, disk, life, chance):
-    """Sends requests, then cuts the power. Returns the data acknowledged in this life and the time of the cut."""
-    answered = Answered()
-    words_alone = life % 8 == 3  # no asynchronous jobs and logouts, because their writes include earlier jobs
-    threads = [threading.Thread(target=work, args=(port, answered, f"{life}-{number}", words_alone)) for number in range(4)]
+def cut_power(daemon, disk, threads, seconds, chance, before=lambda: None):
+    """Runs the threads for some seconds, then cuts the power. Returns the result of `before` and the time of the cut."""
     for thread in threads:
         thread.start()
-    time.sleep(1.5 * WRITTEN_BY_THEN if words_alone else chance.uniform(0.1, 0.4))
+    time.sleep(seconds)
     if chance.random() < 0.8:
         disk.write_some(chance)
-    acknowledged, when = answered.now(), time.monotonic()
+    result, when = before(), time.monotonic()
     disk.cut()
     daemon.kill(signal.SIGKILL)
     daemon.wait()
     join(threads)
     disk.power_up()
-    return acknowledged, when
+    return result, when
+
+
+def live_and_lose_power(daemon, port, disk, life, chance):
+    """Sends requests, then cuts the power. Returns the data acknowledged in this life and the time of the cut."""
+    answered = Answered()
+    words_alone = life % 8 == 3  # no asynchronous jobs and logouts, because their writes include earlier jobs
+    threads = [threading.Thread(target=work, args=(port, answered, f"{life}-{number}", words_alone)) for number in range(4)]
+    seconds = 1.5 * WRITTEN_BY_THEN if words_alone else chance.uniform(0.1, 0.4)
+    return cut_power(daemon, disk, threads, seconds, chance, answered.now)
 
 
 class Tally:
@@ -230,3 +240,44 @@ def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, mounts, start,
                 waiting.update(live_and_lose_power(daemon, port, disk, life, chance)[0])
                 tally.cuts += 1
         assert daemon.stop() == 0
+
+
+def test_a_request_with_a_key_does_not_run_again_after_a_power_cut(directory, modules, mounts, start, capsys):
+    """The requests count their runs in files that no power cut affects."""
+    directory.chmod(0o711)
+    shutil.copy(MODULES / "wire.py", modules)
+    folder, chance, counts = directory / "runs", random.Random(43), collections.Counter()
+    folder.mkdir()
+    folder.chmod(0o777)
+
+    def runs(key):
+        return len((folder / key).read_text().splitlines()) if (folder / key).exists() else 0
+
+    def post(session, key):
+        return session.ask("POST", "/run", [local("wire.count", tgt="ms-0", arg=[str(folder / key)])], key=key)[0]
+
+    def work_with_keys(sent, name):
+        session = Session(port)
+        with contextlib.suppress(OSError):
+            for turn in itertools.count():
+                sent.append(f"{name}-{turn}")
+                post(session, sent[-1])
+
+    for disk, cuts in disks(directory, max(2, CUTS // 20)):
+        changes = merge(on_disk(disk, log_level="warning"), with_modules(modules))
+        port = api_of(changes).port
+        daemon = start(changes)
+        for life in range(cuts):
+            sent = []
+            threads = [threading.Thread(target=work_with_keys, args=(sent, f"{disk.path.name}-{life}-{at}")) for at in range(4)]
+            cut_power(daemon, disk, threads, chance.uniform(0.5, 1.5), chance)
+            daemon = start(changes)
+            session = Session(port)
+            for key in sent:
+                before, status = runs(key), post(session, key)
+                assert status in (200, 409) and runs(key) <= 1, (key, before, status, runs(key))
+                counts[f"{status} after {before} runs"] += 1
+        assert daemon.stop() == 0
+    with capsys.disabled():
+        print(f"\n  repetitions after power cuts: {dict(counts)}")
+    assert counts["200 after 1 runs"]
