@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "rest_fcgi/core/jid.h"
@@ -19,6 +21,8 @@ using store::Store;
 
 // The largest number of jobs that one transaction deletes from a database on disk.
 constexpr std::int64_t kSlice = 500;
+// The pause between two such transactions, in which requests use the database.
+constexpr std::chrono::milliseconds kRest{2};
 // The largest number of jobs that one transaction deletes from a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
 // The size of a database in memory is checked once for each `max_bytes / kChecks` bytes of new jobs.
@@ -189,6 +193,7 @@ class StoreReturner final : public Returner {
       Result<std::int64_t> removed = kSlice;
       while (removed && *removed == kSlice) {
         removed = store_->execute(kRemoveOutdated, nearest_key(jid_at(oldest)), microseconds(oldest), kSlice);
+        std::this_thread::sleep_for(kRest);
       }
     }
     drop_beyond_bound();
