@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -154,6 +155,7 @@ class FileEauth {
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {
+  const Waiting waiting;  // a password hash takes several milliseconds
   const auto read = users();
   if (!read) return unreadable(read.error());
   const Users& users = **read;

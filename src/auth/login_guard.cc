@@ -7,6 +7,7 @@
 #include "auth/digest.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/waiting.h"
 #include "rest_fcgi/http/addresses.h"
 
 namespace rest_fcgi::auth {
@@ -153,6 +154,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
     if (queued_ >= options_.max_queued)
       return Error{ErrorKind::unavailable, "Too many logins are waiting; try again in a moment."};
     ++queued_;
+    const Waiting waiting;
     const auto left = std::min<SteadyTime::duration>(deadline - clock_.steady(), kLongestRequest);
     const bool is_in_time = left_.wait_for(lock, left, decided);
     --queued_;

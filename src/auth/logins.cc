@@ -12,6 +12,7 @@
 #include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -168,6 +169,7 @@ struct Logins::State {
       lock.unlock();
       const auto kept = was_good ? Limiter::Pass() : guard.keep_thread(LoginGuard::Share::others_check);
       if (!kept) return kept.error();
+      const Waiting waiting;
       if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
           std::future_status::ready) {
         return Error{ErrorKind::timeout,
@@ -280,7 +282,10 @@ Logins::Logins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const C
                std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations,
                std::shared_ptr<LoginCounts> counts)
     : state_(new State{LoginGuard(guard, std::move(store), clock,
-                                  [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
+                                  [](std::chrono::milliseconds time) {
+                                    const Waiting waiting;
+                                    std::this_thread::sleep_for(time);
+                                  }),
                        ttl, clock, std::move(revocations), std::move(counts)}) {}
 
 Logins::~Logins() = default;

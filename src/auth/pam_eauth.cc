@@ -21,6 +21,7 @@
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::auth {
 namespace {
@@ -91,6 +92,7 @@ class PamEauth {
 
   Result<Verdict> verify(const Login& login) {
     if (!pam::is_username(login.username)) return Verdict{};
+    const Waiting waiting;
     SteadyTime asked;
     Result<Verdict> verdict = ask(login, asked);
     if (verdict && !verdict->good) refusals_.wait(asked);

@@ -16,6 +16,7 @@
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/waiting.h"
 #include "rest_fcgi/store/process.h"
 
 // A remembered request is a text:
@@ -122,6 +123,7 @@ Result<std::optional<KeyedRequest>> RequestKeys::claim(KeyedRequest& request, St
                    "The first request with this Idempotency-Key still runs; repeat the request later.",
                    earlier.jids};
     }
+    const Waiting waiting;
     std::this_thread::sleep_for(pause);
   }
 }

@@ -2,6 +2,7 @@
 #include "rest_fcgi/core/limiter.h"
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi {
 
@@ -21,6 +22,7 @@ Result<Limiter::Pass> Limiter::enter(std::size_t index, std::string key, SteadyT
     Waiter waiter{next_number_++};
     own.waiters.push(key, &waiter);
     ++waiting_;
+    const Waiting waiting;
     waiter.woken.wait_until(lock, deadline,
                             [&]() REQUIRES(mutex_) { return waiter.state != Waiter::State::waits; });
     --waiting_;

@@ -8,6 +8,7 @@
 #include "etcd/v2.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -178,6 +179,7 @@ Tried<Token> Cluster::token(const std::string& url, Deadline deadline) {
   if (login_.valid()) {
     const std::shared_future<Tried<Token>> login = login_;
     lock.unlock();
+    const Waiting waiting;
     if (login.wait_until(deadline) == std::future_status::ready) return login.get();
     return Failure{{ErrorKind::unavailable, format("etcd: {}: the login got no answer in time", url)},
                    RetryAction::next_member};

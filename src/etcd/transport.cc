@@ -14,6 +14,7 @@
 #include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -223,6 +224,7 @@ Result<std::string> HttpStream::read(Deadline deadline) {
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     if (left <= 0) break;
     constexpr std::int64_t kLongest = 60000;
+    const Waiting waiting;
     curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(std::min(left, kLongest)), nullptr);
   }
   if (received_.empty() && ended_) return *ended_;
@@ -278,6 +280,7 @@ Result<HttpReply> Transport::exchange(const HttpRequest& request, Deadline deadl
     CURLcode code = transfer.prepared();
     const auto timeout = static_cast<long>(std::min(left, options_.try_timeout).count());
     if (code == CURLE_OK) code = curl_easy_setopt(handle.get(), CURLOPT_TIMEOUT_MS, timeout);
+    const Waiting waiting;
     if (code == CURLE_OK) code = curl_easy_perform(handle.get());
     if (code != CURLE_OK) return transfer.error(code);
     curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &reply.status);

@@ -46,7 +46,7 @@ struct FrontEnds {
     const SteadyTime now = system_clock().steady();
     shared.http_connections.sweep(now);
     shared.fastcgi_connections.sweep(now);
-    shared.pool.shrink(now);
+    shared.pool.maintain(now);
     static_cast<void>(shared.monitoring_files.fill());
     shared.trim.look(now);
     shared.overload.report(now);

@@ -15,27 +15,14 @@
 #include "rest_fcgi/core/thread.h"
 
 // Invariants of ThreadPool whenever `mutex_` is free:
-// - While `has_thread` of a loop is true, the loop belongs to the thread whose `ownership` is its `owner`. A
-//   thread that lost its loop during a call leaves or retakes the loop in `end_blocking`.
+// - `serving_` exceeds `most_serving_` only by threads that have ended a wait and finish their handler.
+// - If `serving_` is less than `most_serving_`, a thread is about to serve the loop, or none can be started.
 // - Until `stop`, `running_` is `threads_ + surplus_`.
-// - `blocking_` is the number of Blocking objects.
 // - `calls_` is the number of Call objects, and of resumed callers that will make one. It is at most
 //   `max_calls + kMonitoringCalls`.
 // - If a caller waits in `waiting_`, `calls_` is not 0, so that an `end_call` will resume the caller.
 
 namespace rest_fcgi::gateway {
-
-/// An io_context, which at most one thread at a time runs. The pool's mutex guards the members after `work`.
-struct ThreadPool::Loop {
-  asio::io_context context{1};
-  asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
-  bool has_thread = false;
-  std::uint64_t owner = 0;  ///< `owner` changes whenever a thread takes the loop.
-  bool is_blocked = false;
-  std::uint64_t blocked = 0;  ///< `blocked` counts how often threads of this loop have begun to block.
-  std::uint64_t seen = 0;     ///< `seen` is the value of `blocked` at the last tick.
-};
-
 namespace {
 
 /// The number of calls for monitoring that may run in addition to `max_calls`.
@@ -44,54 +31,31 @@ constexpr std::size_t kMonitoringCalls = 8;
 /// The longest wait of `stop` for threads outside of calls.
 constexpr std::chrono::seconds kEnd{5};
 
-/// The interval at which an idle thread looks for blocked loops.
-constexpr std::chrono::milliseconds kTick{5};
-
-/// After this number of ticks without a call, idle threads wait without a time limit and no longer look for
-/// blocked loops.
-constexpr unsigned kQuietTicks = 20;
-
-/// After a slow call, each call in this number of ticks immediately releases the loop of its thread, because
-/// the call may be slow, too.
-constexpr unsigned kSlowTicks = 20;
-
-/// `running_loop` is the loop that this thread runs, or nullptr. `ownership` is the loop's `owner` at the
-/// time when this thread took the loop. If `owner` has another value now, another thread has the loop.
-thread_local void* running_loop = nullptr;
-thread_local std::uint64_t ownership = 0;
-
 ThreadLimits sane(ThreadLimits limits) {
   limits.max_calls = std::max<std::size_t>(limits.max_calls, 1);
   limits.min_threads = std::clamp<std::size_t>(limits.min_threads, 1, limits.max_calls);
   return limits;
 }
 
-/// Keeps one thread without a loop if possible, so that this thread can take over a blocked loop.
-std::size_t loop_count(const ThreadLimits& limits) {
-  const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
-  return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
+/// Threads beyond the number of processors would only take turns. With one thread, a long handler would delay
+/// all other requests.
+std::size_t serving_threads(const ThreadLimits& limits) {
+  return std::min<std::size_t>(limits.min_threads, std::max(std::thread::hardware_concurrency(), 2U));
 }
 
 }  // namespace
 
 ThreadPool::ThreadPool(const ThreadLimits& limits)
-    : limits_(sane(limits)), loops_(loop_count(limits_)), next_look_(system_clock().steady()) {}
-
-ThreadPool::~ThreadPool() = default;
-
-asio::io_context& ThreadPool::context() noexcept {
-  return loops_[turn_++ % loops_.size()].context;
-}
-
-bool ThreadPool::is_in_loop() noexcept {
-  return running_loop != nullptr;
-}
+    : limits_(sane(limits)),
+      usual_serving_(serving_threads(limits_)),
+      most_serving_(usual_serving_),
+      next_look_(system_clock().steady()) {}
 
 Result<void> ThreadPool::start(std::weak_ptr<void> owner) {
   owner_ = std::move(owner);
   const MutexLock lock(mutex_);
   while (threads_ < limits_.min_threads && !is_start_failing_) add_thread_locked();
-  const std::size_t needed = std::min(limits_.min_threads, loops_.size() + 1);
+  const std::size_t needed = std::min<std::size_t>(limits_.min_threads, 2);
   if (threads_ >= needed) return {};
   return Error{
       ErrorKind::internal,
@@ -107,6 +71,7 @@ void ThreadPool::add_thread_locked() {
     thread->detach();
     ++threads_;
     ++running_;
+    ++called_;
     is_start_failing_ = false;
   } else if (!std::exchange(is_start_failing_, true)) {
     log::error(format("cannot start another worker thread; {} threads stay in use: {}", threads_,
@@ -114,115 +79,71 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-void ThreadPool::ensure_thread_locked() {
-  if (blocking_ + loops_.size() >= threads_) add_thread_locked();
+/// Wakes or starts a thread if the loop has too few threads.
+void ThreadPool::ensure_service_locked() {
+  if (serving_ + called_ >= most_serving_) return;
+  if (idle_ <= called_) return add_thread_locked();
+  ++called_;
+  wakeup_.notify_one();
 }
 
 void ThreadPool::run() noexcept {
+  observe_waits(*this);
   MutexLock lock(mutex_);
+  if (called_ != 0) --called_;
   while (!is_stopping_) {
-    if (Loop* loop = free_loop_locked()) {
-      run_loop(*loop, lock);
+    if (serving_ < most_serving_) {
+      ++serving_;
+      lock.unlock();
+      serve();
+      lock.lock();
+      --serving_;
     } else if (surplus_ != 0) {
       --surplus_;
       break;
     } else {
-      wait(lock);
+      ++idle_;
+      wakeup_.wait(lock);
+      --idle_;
+      if (called_ != 0) --called_;
     }
   }
   --running_;
   thread_ended_.notify_all();
 }
 
-ThreadPool::Loop* ThreadPool::free_loop_locked() noexcept {
-  for (Loop& loop : loops_) {
-    if (!loop.has_thread) return &loop;
-  }
-  return nullptr;
-}
-
-void ThreadPool::run_loop(Loop& loop, MutexLock& lock) noexcept {
-  loop.has_thread = true;
-  loop.is_blocked = false;
-  ownership = ++loop.owner;
-  running_loop = &loop;
-  if (quiet_ticks_ < kQuietTicks && !is_watched_) wakeup_.notify_one();
-  lock.unlock();
-  while (running_loop != nullptr) {
+/// Serves the loop until the pool ends or too many threads serve the loop.
+void ThreadPool::serve() noexcept {
+  while (serving_ <= most_serving_) {
     try {
-      if (loop.context.run_one() == 0)
-        running_loop = nullptr;  // The result 0 means that the context has stopped, because the pool ends.
+      if (context_.run_one() == 0) return;  // The context has stopped, because the pool ends.
     } catch (...) {
       log_exception("a connection was dropped after an exception");
     }
+    steps_.fetch_add(1, std::memory_order_relaxed);
   }
-  // Wakes the thread that now runs the loop, so that it continues the operations that this thread has left.
-  log::safely([&loop] { asio::post(loop.context, [] {}); });
-  lock.lock();
+  // Wakes a thread that continues the operations that this thread has left.
+  log::safely([this] { asio::post(context_, [] {}); });
 }
 
-void ThreadPool::wait(MutexLock& lock) {
-  if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
-  is_watched_ = true;
-  const auto status = wakeup_.wait_for(lock, kTick);
-  is_watched_ = false;
-  if (status == std::cv_status::timeout) watch_locked();
-}
-
-void ThreadPool::watch_locked() {
-  ++quiet_ticks_;
-  if (slow_ticks_ != 0) --slow_ticks_;
-  for (Loop& loop : loops_) {
-    const bool is_slow = loop.is_blocked && loop.has_thread && loop.seen == loop.blocked;
-    if (is_slow) {
-      slow_ticks_ = kSlowTicks;
-      release_locked(loop);
-    }
-    if (std::exchange(loop.seen, loop.blocked) != loop.blocked || loop.is_blocked) quiet_ticks_ = 0;
-  }
-}
-
-void ThreadPool::release_locked(Loop& loop) {
-  loop.has_thread = false;
-  loop.is_blocked = false;
-  wakeup_.notify_one();
-}
-
-void ThreadPool::begin_blocking() {
+void ThreadPool::begin_wait() noexcept {
   const MutexLock lock(mutex_);
-  ensure_thread_locked();
-  most_blocking_ = std::max(most_blocking_, ++blocking_);
-  if (running_loop == nullptr) return;
-  Loop& loop = *static_cast<Loop*>(running_loop);
-  ++loop.blocked;
-  loop.is_blocked = true;
-  if (slow_ticks_ != 0) {
-    release_locked(loop);
-  } else if (std::exchange(quiet_ticks_, 0) >= kQuietTicks) {
-    wakeup_.notify_one();
-  }
+  --serving_;
+  most_waits_ = std::max(most_waits_, ++waits_);
+  ensure_service_locked();
 }
 
-void ThreadPool::end_blocking() noexcept {
+void ThreadPool::end_wait() noexcept {
   const MutexLock lock(mutex_);
-  --blocking_;
-  if (running_loop == nullptr) return;
-  Loop& loop = *static_cast<Loop*>(running_loop);
-  if (loop.has_thread && loop.owner == ownership) {
-    loop.is_blocked = false;
-  } else if (!loop.has_thread) {
-    loop.has_thread = true;
-    ownership = ++loop.owner;
-  } else {
-    running_loop = nullptr;
-  }
+  --waits_;
+  ++serving_;
 }
 
-/// Returns false if `max_calls` calls run, or if the call would block the last free thread.
+/// Returns false if `max_calls` calls run, or if no thread can be started and the call would use the last
+/// one.
 bool ThreadPool::begin_call_locked(std::size_t max_calls) {
   if (calls_ >= max_calls) return false;
-  ensure_thread_locked();
-  if (calls_ != 0 && calls_ + 1 >= threads_) return false;
+  if (is_start_failing_ && calls_ != 0 && calls_ + 1 >= threads_) return false;
   ++calls_;
   if (calls_ == limits_.max_calls && !std::exchange(is_exhaustion_logged_, true)) {
     log::safely([this] {
@@ -281,13 +202,21 @@ void ThreadPool::end_call() noexcept {
   resume();
 }
 
-void ThreadPool::shrink(SteadyTime now) {
+void ThreadPool::maintain(SteadyTime now) {
   const MutexLock lock(mutex_);
+  const bool has_progress = std::exchange(seen_steps_, steps_) != steps_;
+  if (!has_progress && calls_ >= waits_ + most_serving_) {
+    ++most_serving_;
+    ensure_service_locked();
+  } else if (calls_ < waits_ + usual_serving_) {
+    most_serving_ = usual_serving_;
+    // A thread that has nothing to do leaves the loop after its next handler.
+    for (std::size_t i = most_serving_; i < serving_; ++i) asio::post(context_, [] {});
+  }
   if (now < next_look_) return;
   next_look_ = now + limits_.idle_timeout;
   if (calls_ < limits_.max_calls) is_exhaustion_logged_ = false;
-  const std::size_t needed =
-      std::max(std::exchange(most_blocking_, blocking_), blocking_) + limits_.min_threads;
+  const std::size_t needed = std::max(std::exchange(most_waits_, waits_), waits_) + limits_.min_threads;
   for (; threads_ > needed; --threads_) ++surplus_;
   if (surplus_ != 0) wakeup_.notify_all();
 }
@@ -295,7 +224,7 @@ void ThreadPool::shrink(SteadyTime now) {
 std::size_t ThreadPool::stop(SteadyTime deadline) {
   MutexLock lock(mutex_);
   is_stopping_ = true;
-  for (Loop& loop : loops_) loop.context.stop();
+  context_.stop();
   wakeup_.notify_all();
   const auto ended = [this]() REQUIRES(mutex_) { return running_ == 0; };
   if (thread_ended_.wait_until(lock, deadline, ended)) return 0;

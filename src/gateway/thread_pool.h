@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::gateway {
 
@@ -28,38 +29,21 @@ struct ThreadLimits {
   std::chrono::milliseconds idle_timeout{10000};
 };
 
-/// The threads and event loops of the gateway. A call of an application blocks its thread, and the loop that
-/// this thread runs. If a call takes longer than a tick (5 ms), an idle thread takes over the loop.
-/// Thread-safe.
-class ThreadPool {
-  struct Loop;
-
+/// The threads of the gateway. One thread for each processor serves the event loop and calls the
+/// applications. While such a thread waits (`Waiting`), another thread serves the loop. Thread-safe.
+class ThreadPool final : private WaitObserver {
  public:
   explicit ThreadPool(const ThreadLimits& limits);
-  ~ThreadPool();
 
-  /// Returns the loop for a new connection. Each loop is returned in turn.
-  [[nodiscard]] asio::io_context& context() noexcept;
+  [[nodiscard]] asio::io_context& context() noexcept { return context_; }
   [[nodiscard]] const ThreadLimits& limits() const noexcept { return limits_; }
 
-  [[nodiscard]] static bool is_in_loop() noexcept;
+  /// Returns whether the calling thread is one of the pool.
+  [[nodiscard]] bool is_in_loop() noexcept { return context_.get_executor().running_in_this_thread(); }
 
   /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because the thread may outlive
-  /// the gateway. Errors: internal, if fewer threads can be started than the loops need, which is one for
-  /// each loop and one that can take over a blocked loop.
+  /// the gateway. Errors: internal, if fewer than two threads can be started, but `min_threads` is larger.
   Result<void> start(std::weak_ptr<void> owner);
-
-  /// A scope in which the calling thread may block. REQUIRES: one thread makes and destroys the object.
-  class Blocking {
-   public:
-    explicit Blocking(ThreadPool& pool) : pool_(pool) { pool_.begin_blocking(); }
-    ~Blocking() { pool_.end_blocking(); }
-    Blocking(const Blocking&) = delete;
-    Blocking& operator=(const Blocking&) = delete;
-
-   private:
-    ThreadPool& pool_;
-  };
 
   /// The right to call an application. The destructor gives the right back to the pool. Movable.
   class Call {
@@ -100,8 +84,10 @@ class ThreadPool {
     return {threads_, waiting_.size()};
   }
 
-  /// Ends threads that were not needed in the last `idle_timeout`.
-  void shrink(SteadyTime now);
+  /// Ends threads that were not needed in the last `idle_timeout`. If all threads that serve the loop have
+  /// been in calls since the last `maintain`, lets one more thread serve the loop. REQUIRES: is called a few
+  /// times a second.
+  void maintain(SteadyTime now);
 
   /// Ends all threads outside of calls, and waits for the other threads until `deadline`. Returns the number
   /// of threads that are then still inside a call.
@@ -110,45 +96,46 @@ class ThreadPool {
  private:
   bool begin_call_locked(std::size_t max_calls) REQUIRES(mutex_);
   void add_thread_locked() REQUIRES(mutex_);
-  void ensure_thread_locked() REQUIRES(mutex_);
-  Loop* free_loop_locked() noexcept REQUIRES(mutex_);
-  void release_locked(Loop& loop) REQUIRES(mutex_);
-  void watch_locked() REQUIRES(mutex_);
+  void ensure_service_locked() REQUIRES(mutex_);
 
   Task<> wait_for_call();
   void end_call() noexcept;
-  void begin_blocking();
-  void end_blocking() noexcept;
+  void begin_wait() noexcept override;
+  void end_wait() noexcept override;
   void run() noexcept;
-  void run_loop(Loop& loop, MutexLock& lock) noexcept REQUIRES(mutex_) NOT_ANALYZED;
-  void wait(MutexLock& lock) REQUIRES(mutex_);
+  void serve() noexcept;
 
   const ThreadLimits limits_;
-  std::deque<Loop> loops_;
-  std::atomic<std::size_t> turn_ = 0;
+  asio::io_context context_;
+  asio::executor_work_guard<Executor> work_ = asio::make_work_guard(context_);
   std::weak_ptr<void> owner_;
 
+  std::atomic<std::size_t> serving_ = 0;  ///< The number of threads that serve the loop and do not wait.
+  const std::size_t usual_serving_;
+  std::atomic<std::size_t> most_serving_;  ///< `usual_serving_`, and more after waits without a `Waiting`.
+  std::atomic<std::uint64_t> steps_ = 0;   ///< The number of handlers that have ended.
+
   mutable Mutex mutex_;
-  std::condition_variable wakeup_;  ///< `wakeup_` is notified if a loop has no thread, or at the pool's end.
+  std::condition_variable wakeup_;  ///< Notified if the loop needs a thread, and at the pool's end.
   std::condition_variable thread_ended_;
   /// Resumes the coroutines that wait in `begin_call`.
   std::deque<std::function<void()>> waiting_ GUARDED_BY(mutex_);
   std::size_t calls_ GUARDED_BY(mutex_) = 0;
-  std::size_t blocking_ GUARDED_BY(mutex_) = 0;  ///< `blocking_` is the number of threads that may block.
-  /// `most_blocking_` is the peak of `blocking_` since the last `shrink`.
-  std::size_t most_blocking_ GUARDED_BY(mutex_) = 0;
+  std::size_t idle_ GUARDED_BY(mutex_) = 0;    ///< The number of threads that wait in `run`.
+  std::size_t called_ GUARDED_BY(mutex_) = 0;  ///< The number of threads that start or wake up.
+  std::size_t waits_ GUARDED_BY(mutex_) = 0;   ///< The number of threads in a `Waiting`.
+  std::size_t most_waits_ GUARDED_BY(mutex_) =
+      0;  ///< The peak of `waits_` since the last look of `maintain`.
   /// `threads_` is the number of threads that `shrink` has not asked to end.
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
   /// `running_` is the number of threads that have not ended yet.
   std::size_t running_ GUARDED_BY(mutex_) = 0;
+  /// The number of idle threads that have to end.
   std::size_t surplus_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t seen_steps_ GUARDED_BY(mutex_) = 0;
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
   /// The number of all threads started so far, used in their names.
   std::size_t started_ GUARDED_BY(mutex_) = 0;
-  bool is_stopping_ GUARDED_BY(mutex_) = false;
-  bool is_watched_ GUARDED_BY(mutex_) = false;
-  unsigned quiet_ticks_ GUARDED_BY(mutex_) = 0;
-  /// Counts down from `kSlowTicks` after a slow call.
-  unsigned slow_ticks_ GUARDED_BY(mutex_) = 0;
   bool is_start_failing_ GUARDED_BY(mutex_) = false;
   bool is_exhaustion_logged_ GUARDED_BY(mutex_) = false;
   SteadyTime next_look_ GUARDED_BY(mutex_);

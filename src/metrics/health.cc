@@ -7,6 +7,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::metrics {
 namespace {
@@ -51,6 +52,7 @@ void Health::start(State& state, SteadyTime deadline) {
 }
 
 std::vector<Check> Health::checks() {
+  const Waiting waiting;
   MutexLock lock(mutex_);
   const SteadyTime now = clock_.steady();
   if (!is_checking_ && (!checked_at_ || now - *checked_at_ >= kPause)) {

@@ -22,6 +22,7 @@
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::process {
 namespace {
@@ -331,6 +332,7 @@ Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& 
   if (order.empty()) {
     return Error{ErrorKind::internal, format("[Errno 7] Argument list too long: '{}'", program.argv[0])};
   }
+  const Waiting waiting;
   Streams streams;
   if (!open_streams(program, streams)) return cannot_start(program, errno_text());
   Result<HelperProcess> helper = HelperProcess::start(helper_, patience_);

@@ -5,6 +5,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -28,6 +29,7 @@ Store::~Store() {
 
 Result<void> Store::sync() {
   if (path_.empty()) return {};
+  const Waiting waiting;
   const std::uint64_t begun = syncs_begun_;
   const MutexLock lock(sync_mutex_);
   // A sync of another caller that began after this call has also synced the commits of this caller.
@@ -55,6 +57,7 @@ Result<void> Store::commit(const Write& write, bool is_durable) noexcept {
 
 Result<void> Store::read_long(const std::function<Result<void>(Connection&)>& read) {
   if (path_.empty()) return this->read(read);
+  const Waiting waiting;
   const auto reader = Connection::open(path_, "PRAGMA query_only = 1");
   if (!reader) return reader.error();
   Result<void> done = read(**reader);

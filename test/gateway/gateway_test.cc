@@ -184,6 +184,22 @@ TEST_CASE("threads are added while requests are slow, and end after idle_thread_
   CHECK(server.connect().request(post("later")).body == "later");
 }
 
+TEST_CASE("calls that wait without a Waiting delay other requests for less than a second each") {
+  Door door;
+  RunningGateway server(
+      [&](const http::Environ& request) {
+        if (request.body && *request.body == "slow") door.pass(false);
+        return echo(request);
+      },
+      threads_between(2, 100));
+  auto slow = send_slow(server, 8);
+  CHECK(door.waiting(8) == 8);
+  CHECK(server.connect().request(post("fast")).body == "fast");
+  door.open();
+  check_answered(slow);
+  CHECK(eventually([&] { return worker_threads() == 2; }));
+}
+
 TEST_CASE("a silent peer does not delay the refusal of other requests") {
   Door door;
   Options options = threads_between(1, 1);

@@ -5,13 +5,19 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <optional>
+
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::test {
 
 /// A door at which threads wait until a test opens it. Thread-safe.
 class Door {
  public:
-  void pass() {
+  /// With `is_declared` false, `pass` waits as code that has no `Waiting`.
+  void pass(bool is_declared = true) {
+    std::optional<Waiting> waiting;
+    if (is_declared) waiting.emplace();
     std::unique_lock lock(mutex_);
     ++inside_;
     changed_.notify_all();

@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/mutex.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::master {
 
@@ -39,8 +40,11 @@ class Mailbox final : public Sink<T> {
   /// Removes and returns the oldest item. Waits until there is an item. Returns std::nullopt at `deadline`.
   std::optional<T> take(SteadyTime deadline) {
     MutexLock lock(mutex_);
-    if (!arrived_.wait_until(lock, deadline, [this]() REQUIRES(mutex_) { return !items_.empty(); }))
-      return std::nullopt;
+    if (items_.empty()) {
+      const Waiting waiting;
+      if (!arrived_.wait_until(lock, deadline, [this]() REQUIRES(mutex_) { return !items_.empty(); }))
+        return std::nullopt;
+    }
     std::optional<T> item(std::move(items_.front()));
     items_.pop_front();
     return item;

@@ -3,6 +3,7 @@
 
 #include <fastcgi.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -16,14 +17,31 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
 constexpr std::size_t kPart = 2048;
 
+/// A request of more bytes is read in a `Waiting`, as one of which a part is missing.
+constexpr std::size_t kQuickRequest = 16384;
+
+/// A larger reply may fill the socket's buffer, so it is sent in a `Waiting`.
+constexpr std::size_t kQuickReply = 65536;
+
 /// The largest number of bytes that are reserved for a body before the body arrives.
 constexpr std::size_t kEarlyRoom = std::size_t{1} << 20;
+
+/// Returns whether a whole request has arrived. Web servers send the end of FCGI_STDIN last. It is a record
+/// without content (FastCGI specification, 3.3).
+bool has_arrived(int socket) noexcept {
+  std::array<char, kQuickRequest> bytes;
+  const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < FCGI_HEADER_LEN) return false;
+  const char* const record = bytes.data() + size - FCGI_HEADER_LEN;
+  return record[0] == FCGI_VERSION_1 && record[1] == FCGI_STDIN && record[4] == 0 && record[5] == 0;
+}
 
 int init_keeping_handlers() {
   constexpr std::array kReplaced = {SIGPIPE, SIGUSR1, SIGTERM};
@@ -48,6 +66,9 @@ FastCgiRequest::~FastCgiRequest() {
 }
 
 bool FastCgiRequest::receive(http::Environ& environ) {
+  has_arrived_ = has_arrived(connection_.get());
+  std::optional<Waiting> waiting;
+  if (!has_arrived_) waiting.emplace();
   // The socket -1 makes FCGX_Accept_r fail instead of accepting another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
@@ -114,6 +135,8 @@ void FastCgiRequest::take(std::string_view bytes, const BodyLimits& limits) {
 std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_view content_length,
                                                                   const BodyLimits& limits,
                                                                   BodyBudget& budget) {
+  std::optional<Waiting> waiting;
+  if (!has_arrived_) waiting.emplace();
   budget_ = &budget;
   take_length(content_length, limits);
   const SteadyTime deadline = system_clock().steady() + limits.discard_time;
@@ -163,9 +186,12 @@ FastCgiRequest::End FastCgiRequest::reply(http::Response response, bool is_head)
     if (std::holds_alternative<std::unique_ptr<http::Feed>>(response.body)) {
       if (is_sent && FCGX_FFlush(libfcgi_.out) == 0) return End::feed;
     } else if (auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body)) {
+      const Waiting waiting;
       const bool is_whole = is_sent && put_stream(**stream);
       if (!is_whole && FCGX_GetError(libfcgi_.out) == 0) return End::closed;
     } else {
+      std::optional<Waiting> waiting;
+      if (response.text().size() > kQuickReply) waiting.emplace();
       is_sent = is_sent && put(response.text());
     }
   }

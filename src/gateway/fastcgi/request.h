@@ -81,6 +81,7 @@ class FastCgiRequest {
   FCGX_Request libfcgi_ = {};
   int id_ = 0;
   bool is_kept_ = false;
+  bool has_arrived_ = false;  ///< Whether `receive` found that the whole request had arrived.
   BodyBudget* budget_ = nullptr;
   std::size_t counted_ = 0;  ///< The bytes of the body that were added to the BodyBudget.
   std::string body_;

@@ -53,9 +53,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   // If bytes of the first request have already arrived, this thread answers the request. `serve` waits for
   // the first bytes of every other request.
   char byte = 0;
-  if (ThreadPool::is_in_loop() && ::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+  if (shared_.pool.is_in_loop() && ::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
     if (const auto call = shared_.pool.try_begin_call()) {
-      const ThreadPool::Blocking blocking(shared_.pool);
       entry->work();
       connection = answer(std::move(connection));
       if (!connection || shared_.fastcgi_connections.is_stopping()) return;
@@ -82,7 +81,6 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
     // again.
     if (is_first) ::fcntl(copy.get(), F_SETFL, ::fcntl(copy.get(), F_GETFL) & ~O_NONBLOCK);
     if (const auto call = shared_.pool.try_begin_call()) {
-      const ThreadPool::Blocking blocking(shared_.pool);
       copy = answer(std::move(copy));
     } else {
       copy = co_await answer_late(std::move(copy));
@@ -114,7 +112,6 @@ Task<UniqueFd> FastCgiServer::answer_late(UniqueFd connection) {
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     {
-      const ThreadPool::Blocking blocking(shared_.pool);
       set_timeouts(socket, kRefusalTime, kRefusalTime);
       if (!request.receive(environ)) co_return UniqueFd();
       const auto applications = shared_.applications();
@@ -123,7 +120,6 @@ Task<UniqueFd> FastCgiServer::answer_late(UniqueFd connection) {
         co_return answer_at_once(request, *std::move(response), environ.get("REQUEST_METHOD") == "HEAD");
     }
     const auto call = co_await shared_.pool.begin_call();
-    const ThreadPool::Blocking blocking(shared_.pool);
     if (!call) {
       shared_.note_refused({}, kBusy.status);
       co_return answer_at_once(request, reply_to(kBusy), environ.get("REQUEST_METHOD") == "HEAD");

@@ -351,7 +351,6 @@ std::optional<http::Response> HttpConnection::answer_at_once(const http::Environ
 }
 
 http::Response HttpConnection::call_application(const http::Environ& environ) {
-  const ThreadPool::Blocking blocking(shared_.pool);
   shared_.trim.note_work();
   std::optional<FileReserve::Use> files;
   if (port_->options.is_monitoring) files.emplace(shared_.monitoring_files);

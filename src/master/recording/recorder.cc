@@ -11,6 +11,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/waiting.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/jid.h"
 #include "rest_fcgi/master/recording/recording.h"
@@ -177,6 +178,7 @@ Result<void> Caches::flush(SteadyTime deadline) {
   std::future<Result<void>> flushed = done->get_future();
   room->submit(
       [state = state_, done](const std::stop_token&) { done->set_value(state->returners->flush()); });
+  const Waiting waiting;
   if (flushed.wait_until(deadline) == std::future_status::ready) return flushed.get();
   return Error{ErrorKind::unavailable, "ext_job_cache: not all waiting jobs and returns were saved in time"};
 }

@@ -7,6 +7,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -184,6 +185,7 @@ void RunnerListener::note(Seen seen) {
 }
 
 RunnerListener::Seen RunnerListener::wait_until(SteadyTime until) {
+  const Waiting waiting;
   MutexLock lock(mutex_);
   changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return seen_ != Seen::nothing; });
   return seen_;

@@ -8,6 +8,7 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/waiting.h"
 
 // Invariants of the tables between two transactions (store/open.cc has the columns):
 // - Ids ascend in the order of the commits, and rows are deleted from the lowest id on. etcd has, or has
@@ -144,6 +145,7 @@ Result<void> Outbox::flush() {
       return Error{ErrorKind::unavailable, "earlier writes still wait for etcd"};
     }
     wake(true);
+    const Waiting waiting;
     lock.lock();
     progress_.wait_for(lock, kPollTime, [&]() REQUIRES(mutex_) { return passes_ != seen; });
   }

@@ -15,6 +15,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/mutex.h"
 #include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/core/waiting.h"
 #include "returner/etcd/layout.h"
 
 // The values of the keys that only this program uses (layout.h lists the keys):
@@ -262,6 +263,7 @@ class EtcdWatch : public Watch {
   }
 
   Result<void> start(SteadyTime deadline) override {
+    const Waiting waiting;
     MutexLock lock(mutex_);
     // Only one thread waits for the cluster, in `begin`. Other callers wait here for at most `kStartWait`.
     if (!begun_.wait_for(lock, kStartWait, [this]() REQUIRES(mutex_) { return !is_beginning_; })) {

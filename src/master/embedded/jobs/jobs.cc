@@ -15,6 +15,7 @@
 #include "rest_fcgi/core/jid.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/mutex.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::embedded {
 
@@ -44,6 +45,7 @@ Error not_started(const Error& why) {
 }  // namespace
 
 bool pause(std::chrono::duration<double> length, const std::stop_token& stop) {
+  const Waiting waiting;
   std::mutex mutex;
   std::condition_variable_any never_notified;
   std::unique_lock lock(mutex);

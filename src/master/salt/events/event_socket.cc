@@ -18,6 +18,7 @@
 #include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -219,6 +220,7 @@ class EventPusher::Turn {
 Result<void> EventPusher::fire(std::string_view tag, std::string_view data, SteadyTime deadline) {
   const SteadyTime end = std::min(deadline, system_clock().steady() + kPatience);
   const std::string frame = pushed_frame(tag, data);
+  const Waiting waiting;
   const Turn turn(*this, end);
   if (!turn.has_it()) return late();
   const bool was_there = is_alive();

@@ -8,6 +8,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/mutex.h"
+#include "rest_fcgi/core/waiting.h"
 
 // Invariants of EarlyEvents: `events_` has ascending numbers, `by_job_` has one entry for each event, and
 // `bytes_` is the sum of their `bytes()`, at most `max_bytes_`.
@@ -226,6 +227,8 @@ ListenerTable::JobPtr ListenerTable::take_unneeded(std::string_view jid) {
 Result<void> ListenerTable::wait_until_joined(SteadyTime until) {
   MutexLock lock(mutex_);
   ++waiting_;
+  std::optional<Waiting> waiting;
+  if (!joined_ && !closed_) waiting.emplace();
   changed_.wait_until(lock, until, [this]() REQUIRES(mutex_) { return joined_ || closed_; });
   --waiting_;
   if (closed_) changed_.notify_all();

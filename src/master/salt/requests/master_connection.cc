@@ -10,6 +10,7 @@
 #include "master/salt/release_series.h"
 #include "rest_fcgi/core/address.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::salt {
 namespace {
@@ -88,6 +89,7 @@ MasterConnection::~MasterConnection() {
 }
 
 MasterConnection::Seen MasterConnection::wait(short events, SteadyTime until) {
+  const Waiting waiting;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     const long time = static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
