@@ -10,7 +10,7 @@
 #   make test-series  runs the most important tests with a real Salt on the release series that `make test` does not use
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
-#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, `make each`, thread sanitizer, Debian 13
+#   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage, `make each`, sanitizers, Debian 13
 #   make ci-here      runs the checks of .ci/run without a new Debian
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
 #   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
@@ -127,7 +127,7 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 # If object files are missing, make prints how many: [12/33] is the twelfth of 33. `counted` has a line for each file begun. If make
 # also compiles files that have changed, the lines after the last number have none.
 MISSING := $(OBJECTS) $(HELPERS:$(BUILD)/%=$(UNITY)/%.o) $(BUILD)/src/main.o $(BUILD)/pch/src/standard.h.gch \
-           $(if $(filter unit instrumented %/unit_tests,$(MAKECMDGOALS)),$(TEST_OBJECTS) $(BUILD)/pch/test/standard.h.gch)
+           $(if $(filter unit sanitized %/unit_tests,$(MAKECMDGOALS)),$(TEST_OBJECTS) $(BUILD)/pch/test/standard.h.gch)
 MISSING := $(words $(filter-out $(wildcard $(MISSING)),$(MISSING)))$(shell rm -f $(BUILD)/counted)
 count     = echo >>$(BUILD)/counted; wc -l <$(BUILD)/counted
 compiling = @n=$$(flock $(BUILD)/counted sh -c '$(count)'); [ $$n -le $(MISSING) ] && n="[$$n/$(MISSING)] " || n=; \
@@ -148,7 +148,7 @@ define compile
 	$(call compiling,$(3))
 	$(Q)$(CXX) $(FLAGS) $(CXXFLAGS) $(2) $(if $(PCH),-include $(BUILD)/pch/$(1)/standard.h) -I. -MMD -MP -c $< -o $@
 endef
-SRC_FLAGS = $(COVERAGE) $(if $(PCH),$(FALSE_ALARMS)) $(if $(LTO),-flto=auto -ffat-lto-objects)
+SRC_FLAGS = $(COVERAGE) $(if $(PCH),$(FALSE_ALARMS)) $(if $(LTO),-flto=auto)
 $(UNITY)/test/%.o: $(UNITY)/test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),tests of $*)
 $(UNITY)/%.o: $(UNITY)/%.cc $(BUILD)/flags $(call pch,src)
