@@ -57,7 +57,7 @@ FOLDERS = {
 
 # The headers of core. A new header needs a reason, and at least three components that use the header.
 CORE_HEADERS = {"access", "address", "base64", "clock", "excerpt", "files", "format", "helper_process", "jid", "json", "json_document", "library", "limiter", "log", "memory", "mutex", "pattern", "result", "secret", "socket_holder",
-                "text", "thread", "unique_fd", "users", "version"}
+                "text", "thread", "unique_fd", "users", "version", "waiting"}
 
 # Maps a library to its headers and to the components that may include the headers.
 LIBRARIES = {

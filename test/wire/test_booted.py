@@ -365,7 +365,7 @@ def test_a_stop_waits_for_a_long_request_and_ends_the_service(http):
         running = pool.submit(http.run, "test.sleep", 4)
         wait_until(lambda: "test.sleep" in json.dumps(http.run("saltutil.running")), "the long request runs")
         http.booted.run("systemctl", "stop", FASTCGI, SERVICE)
-        assert running.done() and running.result() is True
+        assert running.result(1) is True
     assert not is_active(http, SERVICE) and not processes(http)
     assert not http.booted.outside("/run/rest_fcgi/rest_fcgi.sock").exists()
 

@@ -113,7 +113,7 @@ def named_in(pattern, site):
 
 def test_nginx_passes_exactly_the_headers_that_the_source_reads():
     read = set()
-    for path in [*(ROOT / "src/netapi").glob("*.cc"), *(ROOT / "src/engine").glob("*.cc")]:
+    for path in [*(ROOT / "src/netapi").glob("*.[ch]*"), *(ROOT / "src/engine").glob("*.[ch]*")]:
         read |= set(re.findall(r'"(HTTP_[A-Z_]+[A-Z])"', path.read_text()))
     read -= NOT_IN_REQUESTS | SET_BY_PROXIES  # only hooks read headers such as X-Forwarded-For
     assert named_in(r"^ *fastcgi_param HTTP_(\w+) +\$http_(\w+) +if_not_empty;$", "rest_fcgi") == read

@@ -90,7 +90,12 @@ class Browser:
         return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
 
     def click(self, selector):
-        self._ask("POST", f"/element/{self._element(selector)}/click", {})
+        for is_last in (False, False, True):
+            try:
+                return self._ask("POST", f"/element/{self._element(selector)}/click", {})
+            except AssertionError as error:  # the page may draw a list again between the two requests
+                if is_last or "stale element" not in str(error):
+                    raise
 
     def run(self, script):
         """Runs a script in the page. Returns the result of the script or of its promise."""
