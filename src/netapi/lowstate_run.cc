@@ -10,6 +10,7 @@
 
 #include "netapi/keyed_run.h"
 #include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::netapi {
 
@@ -154,7 +155,10 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // The destructor of each Thread waits until the thread ends.
+  {
+    const Waiting waiting;
+    others.clear();  // The destructor of each Thread waits until the thread ends.
+  }
   RunResult ran;
   std::optional<Completed> partial;  // The results that the failed chunk returned before its failure.
   for (std::size_t i = 0; i < permits.size(); ++i) {
