@@ -77,7 +77,7 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
   CHECK(failing.rows() == 0);
   CHECK(failing.bytes() == 0);
   CHECK(failing.log.count("cannot write to etcd: no member answers; ") == 1);
-  CHECK(failing.log.count("writing to etcd works again") == 1);
+  CHECK(test::eventually([&] { return failing.log.count("writing to etcd works again") == 1; }));
 }
 
 TEST_CASE("a job that waits at the end of a process is delivered after the next start") {

@@ -70,7 +70,9 @@ def shell(host, text, answers=None):
     """Runs commands in the folder of the sources and returns their output. Fails if a command fails."""
     argv = [*SHELL, text]
     status, output = at_terminal(host, argv, answers) if answers else host.status(*argv)
-    assert status == 0, f"{text}\nexit status {status}\n{output[-2000:]}"
+    if status != 0:
+        journal = host.status("journalctl", "--no-pager", "--lines=30", "--output=cat")[1]
+        raise AssertionError(f"{text}\nexit status {status}\n{output[-2000:]}\nthe end of the journal:\n{journal}")
     return output.replace("\r", "")
 
 
