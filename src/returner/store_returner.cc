@@ -23,6 +23,8 @@ using store::Store;
 constexpr std::int64_t kSlice = 500;
 // The pause between two such transactions, in which requests use the database.
 constexpr std::chrono::milliseconds kRest{2};
+// The number of such transactions in a second. The write-ahead log of more of them would take long to copy.
+constexpr int kMostSlices = 100;
 // The largest number of jobs that one transaction deletes from a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
 // The size of a database in memory is checked once for each `max_bytes / kChecks` bytes of new jobs.
@@ -191,7 +193,7 @@ class StoreReturner final : public Returner {
     if (keep_jobs_.count() > 0) {
       const WallTime oldest = clock_.wall() - keep_jobs_;
       Result<std::int64_t> removed = kSlice;
-      while (removed && *removed == kSlice) {
+      for (int slices = 0; slices < kMostSlices && removed && *removed == kSlice; ++slices) {
         removed = store_->execute(kRemoveOutdated, nearest_key(jid_at(oldest)), microseconds(oldest), kSlice);
         std::this_thread::sleep_for(kRest);
       }
