@@ -207,12 +207,12 @@ void ThreadPool::maintain(SteadyTime now) {
   const bool has_progress = std::exchange(seen_steps_, steps_) != steps_;
   if (!has_progress && calls_ >= waits_ + most_serving_) {
     ++most_serving_;
-    ensure_service_locked();
   } else if (calls_ < waits_ + usual_serving_) {
     most_serving_ = usual_serving_;
     // A thread that has nothing to do leaves the loop after its next handler.
     for (std::size_t i = most_serving_; i < serving_; ++i) asio::post(context_, [] {});
   }
+  ensure_service_locked();  // a thread that could not be started before may start now
   if (now < next_look_) return;
   next_look_ = now + limits_.idle_timeout;
   if (calls_ < limits_.max_calls) is_exhaustion_logged_ = false;

@@ -124,9 +124,9 @@ class ThreadPool final : private WaitObserver {
   std::size_t idle_ GUARDED_BY(mutex_) = 0;    ///< The number of threads that wait in `run`.
   std::size_t called_ GUARDED_BY(mutex_) = 0;  ///< The number of threads that start or wake up.
   std::size_t waits_ GUARDED_BY(mutex_) = 0;   ///< The number of threads in a `Waiting`.
-  std::size_t most_waits_ GUARDED_BY(mutex_) =
-      0;  ///< The peak of `waits_` since the last look of `maintain`.
-  /// `threads_` is the number of threads that `shrink` has not asked to end.
+  /// The peak of `waits_` since `maintain` last looked for threads to end.
+  std::size_t most_waits_ GUARDED_BY(mutex_) = 0;
+  /// `threads_` is the number of threads that `maintain` has not asked to end.
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
   /// `running_` is the number of threads that have not ended yet.
   std::size_t running_ GUARDED_BY(mutex_) = 0;
