@@ -18,14 +18,14 @@
 // - `serving_` exceeds `most_serving_` only by threads that have ended a wait and finish their handler.
 // - If `serving_` is less than `most_serving_`, a thread is about to serve the loop, or none can be started.
 // - Until `stop`, `running_` is `threads_ + surplus_`.
-// - `calls_` is the number of Call objects, and of resumed callers that will make one. It is at most
-//   `max_calls + kMonitoringCalls`.
+// - `calls_ + monitoring_calls_` is the number of Call objects, and of resumed callers that will make one.
+//   `calls_` is at most `max_calls`, and `monitoring_calls_` at most `kMonitoringCalls`.
 // - If a caller waits in `waiting_`, `calls_` is not 0, so that an `end_call` will resume the caller.
 
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The number of calls for monitoring that may run in addition to `max_calls`.
+/// The number of calls for monitoring that may run beside the `max_calls` other calls.
 constexpr std::size_t kMonitoringCalls = 8;
 
 /// The longest wait of `stop` for threads outside of calls.
@@ -141,8 +141,8 @@ void ThreadPool::end_wait() noexcept {
 
 /// Returns false if `max_calls` calls run, or if no thread can be started and the call would use the last
 /// one.
-bool ThreadPool::begin_call_locked(std::size_t max_calls) {
-  if (calls_ >= max_calls) return false;
+bool ThreadPool::begin_call_locked() {
+  if (calls_ >= limits_.max_calls) return false;
   if (is_start_failing_ && calls_ != 0 && calls_ + 1 >= threads_) return false;
   ++calls_;
   if (calls_ == limits_.max_calls && !std::exchange(is_exhaustion_logged_, true)) {
@@ -156,14 +156,15 @@ bool ThreadPool::begin_call_locked(std::size_t max_calls) {
 
 std::optional<ThreadPool::Call> ThreadPool::try_begin_call() {
   const MutexLock lock(mutex_);
-  if (!waiting_.empty() || !begin_call_locked(limits_.max_calls)) return std::nullopt;
+  if (!waiting_.empty() || !begin_call_locked()) return std::nullopt;
   return Call(*this);
 }
 
 std::optional<ThreadPool::Call> ThreadPool::try_begin_monitoring_call() {
   const MutexLock lock(mutex_);
-  if (!begin_call_locked(limits_.max_calls + kMonitoringCalls)) return std::nullopt;
-  return Call(*this);
+  if (monitoring_calls_ >= kMonitoringCalls) return std::nullopt;
+  ++monitoring_calls_;
+  return Call(*this, true);
 }
 
 Task<std::optional<ThreadPool::Call>> ThreadPool::begin_call() {
@@ -184,17 +185,17 @@ Task<> ThreadPool::wait_for_call() {
           asio::post(asio::get_associated_executor(*shared), [shared] { (*shared)(); });
         };
         const MutexLock lock(mutex_);
-        if (waiting_.empty() && begin_call_locked(limits_.max_calls)) return resume();
+        if (waiting_.empty() && begin_call_locked()) return resume();
         waiting_.push_back(resume);
       },
       use_task);
 }
 
 /// Ends a call, and begins the call of the caller that has waited longest.
-void ThreadPool::end_call() noexcept {
+void ThreadPool::end_call(bool is_monitoring) noexcept {
   const MutexLock lock(mutex_);
-  if (waiting_.empty() || calls_ > limits_.max_calls) {
-    --calls_;
+  if (is_monitoring || waiting_.empty()) {
+    --(is_monitoring ? monitoring_calls_ : calls_);
     return;
   }
   const auto resume = std::move(waiting_.front());
@@ -205,9 +206,10 @@ void ThreadPool::end_call() noexcept {
 void ThreadPool::maintain(SteadyTime now) {
   const MutexLock lock(mutex_);
   const bool has_progress = std::exchange(seen_steps_, steps_) != steps_;
-  if (!has_progress && calls_ >= waits_ + most_serving_) {
+  const std::size_t calls = calls_ + monitoring_calls_;
+  if (!has_progress && calls >= waits_ + most_serving_) {
     ++most_serving_;
-  } else if (calls_ < waits_ + usual_serving_) {
+  } else if (calls < waits_ + usual_serving_) {
     most_serving_ = usual_serving_;
     // A thread that has nothing to do leaves the loop after its next handler.
     for (std::size_t i = most_serving_; i < serving_; ++i) asio::post(context_, [] {});
@@ -228,8 +230,8 @@ std::size_t ThreadPool::stop(SteadyTime deadline) {
   wakeup_.notify_all();
   const auto ended = [this]() REQUIRES(mutex_) { return running_ == 0; };
   if (thread_ended_.wait_until(lock, deadline, ended)) return 0;
-  if (calls_ == 0) thread_ended_.wait_for(lock, kEnd, ended);
-  return calls_;
+  if (calls_ + monitoring_calls_ == 0) thread_ended_.wait_for(lock, kEnd, ended);
+  return calls_ + monitoring_calls_;
 }
 
 }  // namespace rest_fcgi::gateway

@@ -48,18 +48,22 @@ class ThreadPool final : private WaitObserver {
   /// The right to call an application. The destructor gives the right back to the pool. Movable.
   class Call {
    public:
-    explicit Call(ThreadPool& pool) noexcept : pool_(&pool) {}
-    Call(Call&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)) {}
+    explicit Call(ThreadPool& pool, bool is_monitoring = false) noexcept
+        : pool_(&pool), is_monitoring_(is_monitoring) {}
+    Call(Call&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), is_monitoring_(other.is_monitoring_) {}
     Call& operator=(Call&& other) noexcept {
       std::swap(pool_, other.pool_);
+      std::swap(is_monitoring_, other.is_monitoring_);
       return *this;
     }
     ~Call() {
-      if (pool_ != nullptr) pool_->end_call();
+      if (pool_ != nullptr) pool_->end_call(is_monitoring_);
     }
 
    private:
     ThreadPool* pool_;
+    bool is_monitoring_;
   };
 
   /// Waits for earlier callers and begins a call. Returns std::nullopt if `max_waiting` callers wait.
@@ -67,7 +71,7 @@ class ThreadPool final : private WaitObserver {
 
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins the call of a monitoring request. Up to 8 such calls may exceed `max_calls`.
+  /// Begins the call of a monitoring request. Up to 8 such calls do not count for `max_calls`.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {
@@ -94,12 +98,12 @@ class ThreadPool final : private WaitObserver {
   std::size_t stop(SteadyTime deadline);
 
  private:
-  bool begin_call_locked(std::size_t max_calls) REQUIRES(mutex_);
+  bool begin_call_locked() REQUIRES(mutex_);
   void add_thread_locked() REQUIRES(mutex_);
   void ensure_service_locked() REQUIRES(mutex_);
 
   Task<> wait_for_call();
-  void end_call() noexcept;
+  void end_call(bool is_monitoring) noexcept;
   void begin_wait() noexcept override;
   void end_wait() noexcept override;
   void run() noexcept;
@@ -121,6 +125,7 @@ class ThreadPool final : private WaitObserver {
   /// Resumes the coroutines that wait in `begin_call`.
   std::deque<std::function<void()>> waiting_ GUARDED_BY(mutex_);
   std::size_t calls_ GUARDED_BY(mutex_) = 0;
+  std::size_t monitoring_calls_ GUARDED_BY(mutex_) = 0;
   std::size_t idle_ GUARDED_BY(mutex_) = 0;    ///< The number of threads that wait in `run`.
   std::size_t called_ GUARDED_BY(mutex_) = 0;  ///< The number of threads that start or wake up.
   std::size_t waits_ GUARDED_BY(mutex_) = 0;   ///< The number of threads in a `Waiting`.

@@ -109,6 +109,19 @@ TEST_CASE("1000 idle connections and 300 incomplete requests occupy no thread") 
   CHECK(worker_threads() <= 2);
 }
 
+TEST_CASE("a monitoring request takes no thread from other requests") {
+  Door door;
+  Options options = with_http(1, {.is_monitoring = true});
+  options.max_waiting = 0;
+  RunningGateway server(block_slow_requests_at(door), options);
+  HttpPeer monitor(port_of(options));
+  monitor.send(http_post("slow"));
+  REQUIRE(door.waiting(1) == 1);
+  CHECK(server.connect().request(post("fast")).body == "fast");
+  door.open();
+  CHECK(monitor.reply().body == "slow");
+}
+
 TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   Options options = with_http();
   options.idle_thread_timeout = milliseconds(200);  // Idle threads keep descriptors open until they end.
