@@ -135,15 +135,10 @@ Result<std::optional<KeyedRequest>> RequestKeys::find(const KeyedRequest& reques
     if (found->kvs.empty()) return std::optional<KeyedRequest>();
     return std::optional(read(found->kvs.front().value));
   }
-  std::optional<KeyedRequest> found;
-  const auto take = [&](const Row& row) {
-    found = read(row.text(0));
-    return false;
-  };
-  auto done = store_->read([&](Connection& connection) {
-    return connection.each(kFindRequest, take, request.id, row_time(request.made - kRequestLife));
+  const auto make = [this](const Row& row) { return read(row.text(0)); };
+  return store_->read([&](Connection& connection) {
+    return connection.first(kFindRequest, make, request.id, row_time(request.made - kRequestLife));
   });
-  return done ? Result(std::move(found)) : std::move(done).error();
 }
 
 /// Returns false if another request has claimed the key.
