@@ -160,7 +160,7 @@ struct Response {
 };
 
 /// A function that answers requests, like a WSGI application. The function is thread-safe and throws no
-/// exceptions.
+/// exceptions. Where it waits, it declares a `Waiting`, because other requests need its thread.
 using Application = std::function<Response(const Environ&)>;
 
 /// Returns an application that passes requests to `application`. If a request has an id of its web server
