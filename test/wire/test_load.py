@@ -20,15 +20,15 @@ def in_parallel(count, function):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
-def test_cve_2012_6687_two_thousand_requests_use_less_than_97_megabytes_and_are_answered(start):
+def test_cve_2012_6687_two_thousand_requests_use_less_than_100_megabytes_and_are_answered(start):
     """The limit is for a program that is compiled with optimization. Pages of files do not count: the host decides which parts of
-    libraries are in memory."""
+    libraries are in memory. The C library of Debian 13 uses 2 KiB more for a thread than that of Debian 12."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
     # 2000 threads handle one request each, and 256 threads run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
-    assert int(daemon.status("RssAnon")) < 95_000
+    assert int(daemon.status("RssAnon")) < 97_600
     assert call(daemon.address, local("test.ping", tgt="ms-0")) == [{"ms-0": True}]
     # A request can be in flight before its job exists. `kill_all_jobs` ends only existing jobs, so the test waits for them.
     running = local("saltutil.running", tgt="ms-0")

@@ -24,6 +24,8 @@ FIRST = "3006"  # the series of the recorded answers and of the functions of min
 # Under Python 3.13, masters of 3006 and 3007 stop to answer their minions.
 SERIES = ("3008",) if sys.version_info >= (3, 13) else (FIRST, "3007", "3008")
 VECTORS = TOP / "test/vectors"
+# The Python under which the answers were recorded. Docstrings and tracebacks in answers differ between Pythons.
+RECORDED_PYTHON = (3, 11)
 CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
