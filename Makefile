@@ -226,7 +226,7 @@ DEPS_DEB      := build-essential debhelper lintian
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
                  apache2 libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server strace \
-                 python3-dev ssl-cert \
+                 python3-dev ssl-cert e2fsprogs \
                  $(DEPS_DEB) iproute2 net-tools procps # a real minion reads the network and processes with these
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
