@@ -136,13 +136,15 @@ void Store::maintain() {
 }
 
 void Store::checkpoint() {
+  constexpr const char* kCopy = "PRAGMA wal_checkpoint(PASSIVE)";
   std::int64_t pages = 0;
-  const auto copied = maintainer_->each("PRAGMA wal_checkpoint(PASSIVE)", [&](const Row& row) {
+  const auto copied = maintainer_->each(kCopy, [&](const Row& row) {
     pages = row.number(1);
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // SQLite can reuse the log only while this process does not commit.
+  // SQLite can reuse the log only while this process does not commit. The second copy makes the third short.
+  static_cast<void>(maintainer_->run(kCopy));
   const MutexLock lock(mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
