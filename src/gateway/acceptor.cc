@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/acceptor.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -41,38 +42,41 @@ void Acceptor::wait() {
 }
 
 void Acceptor::accept_next() {
-  Connection connection;
-  {
-    const MutexLock lock(mutex_);
-    if (is_stopping_) return;
-    const bool has_room = handlers_.has_room();
-    if (has_room) connection = accept();
-    if (connection.socket || (has_room && !is_accept_failing_)) {
-      wait();
-    } else {
-      pause_timer_.expires_after(kPause);
-      pause_timer_.async_wait([this](const boost::system::error_code&) {
-        const MutexLock locked(mutex_);
-        if (!is_stopping_) wait();
-      });
-    }
+  const MutexLock lock(mutex_);
+  if (is_stopping_) return;
+  const std::size_t room = std::min(handlers_.make_room(), kMostAtOnce);
+  for (std::size_t i = 0; i < room; ++i) {
+    Connection connection = accept();
+    if (!connection.socket) break;
+    begin(std::move(connection));
   }
-  begin(std::move(connection));
+  if (room != 0 && !is_accept_failing_) return wait();
+  pause_timer_.expires_after(kPause);
+  pause_timer_.async_wait([this](const boost::system::error_code&) {
+    const MutexLock locked(mutex_);
+    if (!is_stopping_) wait();
+  });
 }
 
 /// Accepts a connection. If accept(2) fails, the result has no socket.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
-  socklen_t size = sizeof made.peer;
-  made.socket.reset(
-      ::accept4(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&made.peer), &size, SOCK_CLOEXEC));
-  const int error = made.socket ? 0 : errno;
+  const auto try_accept = [&]() REQUIRES(mutex_) {
+    socklen_t size = sizeof made.peer;
+    made.socket.reset(
+        ::accept4(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&made.peer), &size, SOCK_CLOEXEC));
+    return made.socket ? 0 : errno;
+  };
+  int error = try_accept();
+  if (error == EMFILE || error == ENFILE) {
+    handlers_.free_descriptor();
+    error = try_accept();  // at once, before another port takes the descriptor
+  }
   const bool is_failure = error != 0 && error != EAGAIN && error != EINTR && error != ECONNABORTED;
   if (is_failure && !is_accept_failing_) {
     log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
   }
   is_accept_failing_ = is_failure;
-  if (error == EMFILE || error == ENFILE) handlers_.free_descriptor();
   return made;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -18,15 +19,20 @@ namespace rest_fcgi::gateway {
 /// Accepts the connections of one listening socket. `start` and `stop` may be called by any thread.
 class Acceptor {
  public:
-  /// The callbacks of the server. Several threads may call `begin` at a time. Only one thread at a time calls
-  /// `has_room`.
+  /// The callbacks of the server. Only one thread at a time calls them.
   struct Handlers {
-    /// Returns whether the acceptor may accept a connection. If not, the acceptor asks again after a pause.
-    std::function<bool()> has_room;
+    /// Returns the number of connections that the acceptor may accept. If it is 0, the acceptor asks again
+    /// after a pause.
+    std::function<std::size_t()> make_room;
     /// Frees a descriptor, if accept(2) failed because the process or the system has no free descriptor.
     std::function<void()> free_descriptor;
+    /// Begins to serve a connection. Does not wait.
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
+
+  /// The largest number of connections that are accepted for one event. With only one, new connections would
+  /// wait longer than the requests on open connections.
+  static constexpr std::size_t kMostAtOnce = 64;
 
   /// `name` is shown in log lines. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
   Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers);

@@ -63,9 +63,11 @@ void Connections::sweep(SteadyTime now) {
   }
 }
 
-bool Connections::make_room(std::size_t most) {
+std::size_t Connections::make_room(std::size_t most) {
   const MutexLock lock(mutex_);
-  return open_.size() - evicted_ < most || evict_locked(false);
+  const std::size_t open = open_.size() - evicted_;
+  if (open < most) return most - open;
+  return evict_locked(false) ? 1 : 0;
 }
 
 bool Connections::close_one() {

@@ -61,10 +61,10 @@ class Connections {
   /// Shuts down the connections whose deadline has passed.
   void sweep(SteadyTime now);
 
-  /// If the number of open connections has reached `most`, closes one of them to make space for a new
-  /// connection. Chooses a connection in the earliest stage, and among several the one that has waited
-  /// longest. Returns false if all connections are in the stage `work`.
-  [[nodiscard]] bool make_room(std::size_t most);
+  /// Returns how many further connections there may be until `most` are open. If there are as many, closes
+  /// one of them to make space for a new connection. Chooses a connection in the earliest stage, and among
+  /// several the one that has waited longest. Returns 0 if all connections are in the stage `work`.
+  [[nodiscard]] std::size_t make_room(std::size_t most);
 
   /// Closes a connection that waits for its peer. Chooses it as `make_room` does, but not among connections
   /// to the port for monitoring. Does nothing while a connection that was chosen earlier is still open.

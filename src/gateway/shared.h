@@ -63,10 +63,11 @@ class Shared {
 
   /// Makes space for an HTTP connection, as `Connections::make_room`. Further connections to the port for
   /// monitoring have space even if this program works on all connections.
-  [[nodiscard]] bool make_http_room(bool is_monitoring) {
+  [[nodiscard]] std::size_t make_http_room(bool is_monitoring) {
     const std::size_t most = most_http_connections();
-    if (!is_monitoring) return has_free_descriptor() && http_connections.make_room(most);
-    return http_connections.make_room(most) || http_connections.count() < most + kMonitoringConnections;
+    if (!is_monitoring) return has_free_descriptor() ? http_connections.make_room(most) : 0;
+    const std::size_t room = http_connections.make_room(most);
+    return room == 0 && http_connections.count() < most + kMonitoringConnections ? 1 : room;
   }
 
   /// Returns whether the process can open a descriptor without those for the monitoring port. If not, closes

@@ -38,35 +38,36 @@ FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
     : shared_(shared),
       is_shared_(socket.is_shared),
       carries_streams_(socket.carries_streams),
-      acceptor_(
-          shared.pool.context(), std::move(socket), "FastCGI",
-          {[this] { return (!is_shared_ || shared_.pool.has_free_call()) && shared_.has_free_descriptor(); },
-           [this] { shared_.free_descriptor(); },
-           [this](UniqueFd connection, const sockaddr_storage& peer) {
-             begin(std::move(connection), peer.ss_family);
-           }}) {}
+      acceptor_(shared.pool.context(), std::move(socket), "FastCGI",
+                {[this]() -> std::size_t {
+                   if (!shared_.has_free_descriptor()) return 0;
+                   if (!is_shared_) return Acceptor::kMostAtOnce;
+                   return shared_.pool.has_free_call() ? 1 : 0;
+                 },
+                 [this] { shared_.free_descriptor(); },
+                 [this](UniqueFd connection, const sockaddr_storage& peer) {
+                   begin(std::move(connection), peer.ss_family);
+                 }}) {}
 
 void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
-  std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // If bytes of the first request have already arrived, this thread answers the request. `serve` waits for
-  // the first bytes of every other request.
-  char byte = 0;
-  if (shared_.pool.is_in_loop() && ::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-    if (const auto call = shared_.pool.try_begin_call()) {
-      entry->work();
-      connection = answer(std::move(connection));
-      if (!connection || shared_.fastcgi_connections.is_stopping()) return;
-      patience = shared_.options.keep_conn_timeout;
-    }
-  }
-  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry), patience),
+  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry)),
                  asio::detached);
 }
 
-Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
-                            std::chrono::milliseconds patience) {
+Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry) {
+  std::chrono::milliseconds patience = shared_.options.receive_timeout;
+  // A request that has already arrived needs no wait, and often no other request follows it.
+  char byte = 0;
+  if (::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+    if (const auto call = shared_.pool.try_begin_call()) {
+      entry->work();
+      connection = answer(std::move(connection));
+      if (!connection || shared_.fastcgi_connections.is_stopping()) co_return;
+      patience = shared_.options.keep_conn_timeout;
+    }
+  }
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   // libfcgi reads from a copy of the descriptor, because libfcgi may close its descriptor.
   UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
