@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/reply.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "gateway/sys.h"
 #include "rest_fcgi/core/json.h"
+#include "rest_fcgi/core/waiting.h"
 
 namespace rest_fcgi::gateway {
+namespace {
+
+/// To parse a larger body can take longer than a millisecond.
+constexpr std::size_t kQuickBody = 16384;
+
+}  // namespace
 
 http::Response reply_to(const Refusal& refusal) {
   std::string body;
@@ -38,6 +47,8 @@ void append_headers(const http::Response& response, std::string& head) {
 }
 
 http::Response answer_of(const http::Application& application, const http::Environ& environ) {
+  std::optional<Waiting> waiting;
+  if (environ.body && environ.body->size() > kQuickBody) waiting.emplace();
   try {
     return application(environ);
   } catch (...) {

@@ -37,10 +37,9 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Threads beyond the number of processors would only take turns. With one thread, a long handler would delay
-/// all other requests.
+/// The web server, the clients and the database use the other half of the processors.
 std::size_t serving_threads(const ThreadLimits& limits) {
-  return std::min<std::size_t>(limits.min_threads, std::max(std::thread::hardware_concurrency(), 2U));
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, limits.min_threads);
 }
 
 }  // namespace
@@ -214,7 +213,8 @@ void ThreadPool::maintain(SteadyTime now) {
     // A thread that has nothing to do leaves the loop after its next handler.
     for (std::size_t i = most_serving_; i < serving_; ++i) asio::post(context_, [] {});
   }
-  ensure_service_locked();  // a thread that could not be started before may start now
+  if (is_start_failing_) add_thread_locked();  // it may succeed now
+  ensure_service_locked();
   if (now < next_look_) return;
   next_look_ = now + limits_.idle_timeout;
   if (calls_ < limits_.max_calls) is_exhaustion_logged_ = false;

@@ -29,7 +29,7 @@ struct ThreadLimits {
   std::chrono::milliseconds idle_timeout{10000};
 };
 
-/// The threads of the gateway. One thread for each processor serves the event loop and calls the
+/// The threads of the gateway. One thread for two processors serves the event loop and calls the
 /// applications. While such a thread waits (`Waiting`), another thread serves the loop. Thread-safe.
 class ThreadPool final : private WaitObserver {
  public:
@@ -37,9 +37,6 @@ class ThreadPool final : private WaitObserver {
 
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
   [[nodiscard]] const ThreadLimits& limits() const noexcept { return limits_; }
-
-  /// Returns whether the calling thread is one of the pool.
-  [[nodiscard]] bool is_in_loop() noexcept { return context_.get_executor().running_in_this_thread(); }
 
   /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because the thread may outlive
   /// the gateway. Errors: internal, if fewer than two threads can be started, but `min_threads` is larger.
