@@ -71,6 +71,7 @@ def shell(host, text, answers=None):
     argv = [*SHELL, text]
     status, output = at_terminal(host, argv, answers) if answers else host.status(*argv)
     if status != 0:
+        host.status("journalctl", "--sync")
         journal = host.status("journalctl", "--no-pager", "--lines=30", "--output=cat")[1]
         raise AssertionError(f"{text}\nexit status {status}\n{output[-2000:]}\nthe end of the journal:\n{journal}")
     return output.replace("\r", "")
