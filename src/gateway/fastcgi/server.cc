@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include <boost/asio/post.hpp>
+
 #include "gateway/reply.h"
 #include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
@@ -52,22 +54,32 @@ FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
 void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
-  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry)),
-                 asio::detached);
+  // The acceptor must not wait for the request.
+  asio::post(shared_.pool.context(),
+             [this, connection = std::move(connection), family, entry = std::move(entry)]() mutable {
+               answer_first(std::move(connection), family, std::move(entry));
+             });
 }
 
-Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry) {
+/// If bytes of the first request have already arrived, answers the request. `serve` waits for the first bytes
+/// of every other request.
+void FastCgiServer::answer_first(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry) {
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // A request that has already arrived needs no wait, and often no other request follows it.
   char byte = 0;
   if (::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
     if (const auto call = shared_.pool.try_begin_call()) {
       entry->work();
       connection = answer(std::move(connection));
-      if (!connection || shared_.fastcgi_connections.is_stopping()) co_return;
+      if (!connection || shared_.fastcgi_connections.is_stopping()) return;
       patience = shared_.options.keep_conn_timeout;
     }
   }
+  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry), patience),
+                 asio::detached);
+}
+
+Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
+                            std::chrono::milliseconds patience) {
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   // libfcgi reads from a copy of the descriptor, because libfcgi may close its descriptor.
   UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));

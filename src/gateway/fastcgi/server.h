@@ -27,8 +27,10 @@ class FastCgiServer {
 
  private:
   void begin(UniqueFd connection, int family);
-  /// Serves all requests of a connection.
-  Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry);
+  void answer_first(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry);
+  /// Serves all requests of a connection. `patience` is the longest wait for the first request.
+  Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
+               std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
   /// Answers a request that arrived while all threads were busy.
   Task<UniqueFd> answer_late(UniqueFd connection);
