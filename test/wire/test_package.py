@@ -634,7 +634,8 @@ def test_while_the_master_does_not_run_requests_get_503_and_the_log_says_what_to
     salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
     salt_api.run("systemctl", "stop", "salt-master", "salt-api")
     salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert "systemctl start salt-master" in said(salt_api)
+    log = salt_api.outside("/srv/said")
+    wait_until(lambda: "systemctl start salt-master" in log.read_text(), "the log says what to do")
     wait_until(lambda: status_of(salt_api) == "200", "the service answers")
     assert "503" in pepper(salt_api, "*", "test.ping")
 
