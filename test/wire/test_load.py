@@ -22,7 +22,7 @@ def in_parallel(count, function):
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 def test_cve_2012_6687_two_thousand_requests_use_less_than_100_megabytes_and_are_answered(start):
     """The limit is for a program that is compiled with optimization. Pages of files do not count: the host decides which parts of
-    libraries are in memory. The C library of Debian 13 uses 2 KiB more for a thread than that of Debian 12."""
+    libraries are in memory. On Debian 13 a thread takes about 2 KiB more than on Debian 12."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
